@@ -1,0 +1,1 @@
+"""The tests of threadkeep, from pure rules to real servers."""

@@ -1,0 +1,1 @@
+"""threadkeep as its users meet it: installed, started, talked to."""

@@ -1,0 +1,1 @@
+"""Parts of threadkeep together, and beside real servers."""

@@ -1,0 +1,1 @@
+"""Real servers for the tests, started from Python packages."""
