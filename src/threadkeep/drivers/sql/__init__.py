@@ -1,0 +1,1 @@
+"""What the SQL drivers share: named statements, migrations, and the resource repos."""

@@ -1,0 +1,1 @@
+"""Rows and values: frozen dataclasses named as on the wire."""

@@ -1,0 +1,77 @@
+"""Search arguments, frozen. ``limit=None`` means the store's page bound."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, TypeVar
+
+from threadkeep.model.runs import RunStatus
+from threadkeep.model.threads import ThreadStatus
+
+T = TypeVar("T")
+
+SortOrder = Literal["asc", "desc"]
+
+
+@dataclass(frozen=True, slots=True)
+class Listing(Generic[T]):
+    """One page.
+
+    Attributes:
+        rows: The page, in the order asked for.
+        total: How many match in all, whatever the page.
+        next_offset: Where the next page starts when this one was cut, else ``None``.
+    """
+
+    rows: Sequence[T]
+    total: int
+    next_offset: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class AssistantQuery:
+    """Which assistants; every given criterion holds."""
+
+    graph_id: str | None = None
+    name: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    sort_by: Literal["assistant_id", "graph_id", "name", "created_at", "updated_at"] = "created_at"
+    sort_order: SortOrder = "desc"
+    limit: int | None = None
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadQuery:
+    """Which threads; every given criterion holds.
+
+    Attributes:
+        metadata: Contained in the thread's metadata (``rules.containment``).
+        enforced_metadata: The same, set by the server for the caller's identity; never merged
+            with ``metadata``.
+        values: Contained in the mirrored values.
+        ids: Only these; an empty sequence matches nothing.
+    """
+
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    enforced_metadata: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, Any] = field(default_factory=dict)
+    status: ThreadStatus | None = None
+    ids: Sequence[str] | None = None
+    sort_by: Literal[
+        "thread_id", "status", "created_at", "updated_at", "state_updated_at"
+    ] = "created_at"
+    sort_order: SortOrder = "desc"
+    limit: int | None = None
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RunQuery:
+    """Which runs; every given criterion holds. Newest first by (created_at, run_id)."""
+
+    thread_id: str | None = None
+    assistant_id: str | None = None
+    statuses: Sequence[RunStatus] | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    limit: int | None = None
+    offset: int = 0

@@ -1,0 +1,1 @@
+"""The seams: what a backend must provide, and nothing about how."""

@@ -1,0 +1,406 @@
+"""The document store: small immutable bodies with declared fields, in named collections.
+
+A *document* belongs to a thread of a *scope* (namespace + agent id) and to a *collection*. Its
+*key* is the tuple of its collection's key fields; the other declared fields can be asked for; its
+body is opaque. Some documents name others: those addresses stand beside the body, in ``refs``,
+so that a store can follow them without reading bodies.
+
+A store hosts the collections of ``COLLECTIONS`` and no others. The two faces carry the same
+verbs; a driver implements the one it is native to and takes the other from ``drivers.lift``.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+Scalar = str | int | bytes | None
+Key = tuple[Scalar, ...]
+
+REF_BYTES = 12  # an address: 10^6 threads of 10^5 documents collide with odds of 6e-14
+PART_BYTES = 256 * 1024  # a body above this is split, so that no broker limit is ever met
+READ_BYTES = 2 * 1024 * 1024  # a quarter of the seed's broker limit: no reply is larger
+FIND_LIMIT = 1000  # documents in one page, at most
+
+CHECKPOINTS = "langgraph_checkpoints_v2"
+WRITES = "langgraph_writes_v2"
+BLOBS = "langgraph_blobs_v2"
+ITEMS = "langgraph_items_v2"
+PARTS = "langgraph_parts_v2"
+
+FieldType = Literal["text", "integer", "bytes", "json"]
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """What the documents of one collection declare.
+
+    Attributes:
+        key: The key fields in order, each with its type; together they are the document's key,
+            unique within (scope, thread). Keys order as tuples: text by code point, bytes and
+            integers naturally; see ``checkpoint_id`` below for the one exception.
+        fields: The other declared fields. A value is of the field's type, or ``None``. ``json``
+            holds the text of a JSON object, for ``HasEntry`` conditions.
+        addressed: Documents are content-addressed: the key is the one field ``ref``, of
+            ``REF_BYTES`` bytes, and documents of all addressed collections of a thread share one
+            space of addresses.
+    """
+
+    name: str
+    key: Mapping[str, FieldType]
+    fields: Mapping[str, FieldType] = field(default_factory=dict)
+    addressed: bool = False
+
+
+# ``checkpoint_id`` orders as text among canonical UUIDs (LangGraph's ids are UUIDv6, so by time)
+# and as text among all others, the others after the UUIDs: a driver may keep UUIDs as 16 bytes.
+COLLECTIONS: Mapping[str, Collection] = {
+    spec.name: spec
+    for spec in (
+        Collection(
+            CHECKPOINTS,
+            {"checkpoint_ns": "text", "checkpoint_id": "text"},
+            {"parent_id": "text", "source": "text", "step": "integer", "meta": "bytes"},
+        ),
+        Collection(
+            WRITES,
+            {
+                "checkpoint_ns": "text",
+                "checkpoint_id": "text",
+                "task_id": "text",
+                "part": "integer",
+            },
+        ),
+        Collection(BLOBS, {"ref": "bytes"}, {"metadata": "json"}, addressed=True),
+        Collection(ITEMS, {"ref": "bytes"}, addressed=True),
+        Collection(PARTS, {"ref": "bytes"}, addressed=True),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Whose documents: a namespace and an agent id within it."""
+
+    namespace: str
+    agent_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One stored document.
+
+    Attributes:
+        thread_id: The thread it belongs to; erasing the thread erases it.
+        collection: One of ``COLLECTIONS``.
+        key: Its key fields' values, in the collection's order.
+        body: Its bytes, at most ``max_body_bytes`` of the store.
+        refs: Addresses of the documents it names, in order; each of ``REF_BYTES`` bytes, in any
+            addressed collection of the same thread.
+        fields: Its other declared fields; a field left out is ``None``.
+    """
+
+    thread_id: str
+    collection: str
+    key: Key
+    body: bytes
+    refs: tuple[bytes, ...] = ()
+    fields: Mapping[str, Scalar] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What one ``insert`` writes, all of it or nothing.
+
+    Attributes:
+        documents: Written where absent; where one with the same key is present it stays as it
+            is and is *renewed* (its ``touched_at`` becomes now), so that a concurrent prune,
+            which only removes documents untouched for a while, leaves it.
+        replacing: Written whether or not one with the same key is present.
+        requires: Keys of documents that must be present, as (collection, key); when one is not,
+            nothing is written.
+    """
+
+    documents: Sequence[Document] = ()
+    replacing: Sequence[Document] = ()
+    requires: Sequence[tuple[str, Key]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Inserted:
+    """What an ``insert`` did.
+
+    Attributes:
+        written: Whether the batch was written: false when a required document is absent.
+        present: Keys of those ``Batch.documents`` that were there already and were kept, as
+            (collection, key), for the collections that are not addressed.
+    """
+
+    written: bool = True
+    present: Sequence[tuple[str, Key]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Is:
+    """A key or declared field equals a value; ``None`` means the field is absent."""
+
+    name: str
+    value: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class In:
+    """A key or declared field equals one of some values; no value matches nothing."""
+
+    name: str
+    values: Sequence[Scalar]
+
+
+@dataclass(frozen=True, slots=True)
+class Below:
+    """A key field orders strictly before a value."""
+
+    name: str
+    value: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class HasEntry:
+    """A json field's object has a top-level key whose value is JSON-equal to ``value``.
+
+    The key is literal: a dot, a space or a quote in it means itself. ``value`` is JSON text.
+    Numbers compare by value (5 is 5.0, integers exactly), true is not 1, objects and lists
+    compare whole, a missing key matches nothing and ``null`` matches a stored null only.
+    """
+
+    name: str
+    entry: str
+    value: str
+
+
+Condition = Is | In | Below | HasEntry
+
+
+@dataclass(frozen=True, slots=True)
+class Find:
+    """A question for documents of one collection.
+
+    Attributes:
+        thread_id: One thread, or ``None`` for every thread of the scope.
+        where: Conditions, all of which hold.
+        newest_first: Order by the *last* key field, descending, ties by the fields before it and
+            then by thread, ascending; otherwise by thread, then key, ascending.
+        after: The (thread_id, key) of the last document of the page before, or ``None``.
+        limit: Documents wanted, from 0 to ``FIND_LIMIT``.
+        children: Another collection whose key begins with this collection's key; the children of
+            every found document come with it, in key order, whether or not they fit the budget of
+            this page's documents.
+        bodies: Whether bodies are wanted; ``False`` answers with empty ones.
+    """
+
+    collection: str
+    thread_id: str | None = None
+    where: Sequence[Condition] = ()
+    newest_first: bool = False
+    after: tuple[str, Key] | None = None
+    limit: int = FIND_LIMIT
+    children: str | None = None
+    bodies: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Found documents.
+
+    Attributes:
+        documents: In the order asked for.
+        children: Their children, in key order, when asked for.
+        more: Whether the page was cut, by its limit or by ``READ_BYTES``: ask again with ``after``.
+            A cut page holds at least one document.
+    """
+
+    documents: Sequence[Document]
+    children: Sequence[Document] = ()
+    more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """Documents by address.
+
+    Attributes:
+        documents: Those read, by address; absent addresses are absent.
+        remaining: Addresses not looked at because the reply was full (``READ_BYTES``), in order;
+            fetch them next. At least one document is read by each call, however large.
+    """
+
+    documents: Mapping[bytes, Document]
+    remaining: Sequence[bytes] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What one thread stores in one collection: documents, and bytes of bodies, refs and keys."""
+
+    documents: int
+    size_bytes: int
+
+
+class DocumentStore(Protocol):
+    """The blocking face; safe to call from several threads and, where durable, processes."""
+
+    @property
+    def max_body_bytes(self) -> int:
+        """The largest body accepted; at least ``PART_BYTES``."""
+        ...
+
+    def setup(self) -> None:
+        """Create what is missing; idempotent, and safe when several processes do it at once.
+
+        Raises:
+            SchemaTooNewError: The store was written by a newer release; nothing is changed.
+        """
+        ...
+
+    def insert(self, scope: Scope, batch: Batch) -> Inserted:
+        """Write a batch in one transaction: all of it, or nothing.
+
+        The documents of a batch belong to one thread. Where the driver cannot write a large batch
+        in one transaction (a broker), it is written in order instead, ``replacing`` last.
+
+        Raises:
+            InvalidRequestError: Documents of two threads, an unknown collection, a key or field
+                of the wrong type or number; nothing is written.
+            DocumentTooLargeError: A body is above ``max_body_bytes``; nothing is written.
+            StorageError: The backend failed; nothing is written.
+        """
+        ...
+
+    def fetch(
+        self, scope: Scope, thread_id: str, refs: Sequence[bytes], *, nodes: bool = False
+    ) -> Fetched:
+        """Read addressed documents of a thread, at most ``READ_BYTES`` of them by one call.
+
+        Args:
+            scope: Whose documents.
+            thread_id: The thread they belong to.
+            refs: Their addresses, in any addressed collection; repeated ones are read once.
+            nodes: Also read, however deep, every document named by a read one that itself names
+                documents (a *node*); documents that name none are read only when in ``refs``.
+        """
+        ...
+
+    def find(self, scope: Scope, find: Find) -> Page:
+        """Read one page of a collection.
+
+        Raises:
+            InvalidRequestError: An unknown collection or field, a limit out of bounds.
+        """
+        ...
+
+    def count(self, scope: Scope, find: Find) -> int:
+        """Count the documents ``find`` would answer without ``after`` and ``limit``."""
+        ...
+
+    def remove(self, scope: Scope, thread_id: str, documents: Sequence[tuple[str, Key]]) -> int:
+        """Delete documents of one thread, given as (collection, key), in one transaction.
+
+        Returns:
+            How many were present and are now gone.
+        """
+        ...
+
+    def erase(self, scope: Scope, thread_id: str) -> int:
+        """Delete every document of a thread, in one transaction; an unknown thread is no error.
+
+        Nothing of the bodies stays readable in the store's files afterwards.
+
+        Returns:
+            How many documents are gone.
+        """
+        ...
+
+    def measure(self, scope: Scope, thread_id: str) -> Mapping[str, Usage]:
+        """Say what a thread stores, by collection; collections without documents are left out."""
+        ...
+
+    def close(self) -> None:
+        """Finish what was handed over and let go of the backend; idempotent."""
+        ...
+
+
+class AsyncDocumentStore(Protocol):
+    """The awaiting face; ``DocumentStore`` says what each method promises."""
+
+    @property
+    def max_body_bytes(self) -> int:
+        """See ``DocumentStore.max_body_bytes``."""
+        ...
+
+    async def setup(self) -> None:
+        """See ``DocumentStore.setup``."""
+        ...
+
+    async def insert(self, scope: Scope, batch: Batch) -> Inserted:
+        """See ``DocumentStore.insert``."""
+        ...
+
+    async def fetch(
+        self, scope: Scope, thread_id: str, refs: Sequence[bytes], *, nodes: bool = False
+    ) -> Fetched:
+        """See ``DocumentStore.fetch``."""
+        ...
+
+    async def find(self, scope: Scope, find: Find) -> Page:
+        """See ``DocumentStore.find``."""
+        ...
+
+    async def count(self, scope: Scope, find: Find) -> int:
+        """See ``DocumentStore.count``."""
+        ...
+
+    async def remove(
+        self, scope: Scope, thread_id: str, documents: Sequence[tuple[str, Key]]
+    ) -> int:
+        """See ``DocumentStore.remove``."""
+        ...
+
+    async def erase(self, scope: Scope, thread_id: str) -> int:
+        """See ``DocumentStore.erase``."""
+        ...
+
+    async def measure(self, scope: Scope, thread_id: str) -> Mapping[str, Usage]:
+        """See ``DocumentStore.measure``."""
+        ...
+
+    async def close(self) -> None:
+        """See ``DocumentStore.close``."""
+        ...
+
+
+class StagingDocumentStore(AsyncDocumentStore, Protocol):
+    """A store that can also take a batch now and commit it a moment later.
+
+    Staged batches and the inserts, erasures and resource writes handed over after them commit in
+    the order they were handed over, and share transactions where they can. Every read of the same
+    process sees what was staged before it.
+    """
+
+    def stage(self, scope: Scope, batch: Batch, *, within_seconds: float) -> "Staged":
+        """Hand over a batch that is to be committed within a time, or with the next write.
+
+        Returns at once; must be called on the running event loop. The batch is checked as
+        ``insert`` checks it, before it is taken.
+        """
+        ...
+
+
+class Staged(Protocol):
+    """A batch on its way to the store."""
+
+    async def committed(self) -> Inserted:
+        """Wait until the batch is durable.
+
+        Raises:
+            StorageError: The backend failed; the batch is not written.
+        """
+        ...

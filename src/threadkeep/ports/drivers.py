@@ -1,0 +1,57 @@
+"""Opening a storage address: which driver serves a scheme, and what an opened one offers.
+
+Drivers register in the entry-point group ``threadkeep.drivers`` under their scheme; the entry is
+a callable ``open(url: str) -> Driver``. So nothing above imports a driver, and others can add one.
+"""
+
+from importlib.metadata import entry_points
+from typing import Protocol
+
+from threadkeep.errors import ConfigError
+from threadkeep.ports.documents import AsyncDocumentStore, DocumentStore
+from threadkeep.ports.resources import ResourceStore
+
+GROUP = "threadkeep.drivers"
+
+
+class Driver(Protocol):
+    """One opened address. All that it hands out shares its connections and, per file, its writer.
+
+    Every call of ``documents`` (``async_documents``, ``resources``) answers with the same object.
+    """
+
+    def documents(self) -> DocumentStore:
+        """Return the blocking face of the document store."""
+        ...
+
+    def async_documents(self) -> AsyncDocumentStore:
+        """Return the awaiting face of the document store."""
+        ...
+
+    def resources(self) -> ResourceStore:
+        """Return the resource store.
+
+        Raises:
+            NotSupportedError: This driver keeps documents only.
+        """
+        ...
+
+    def close(self) -> None:
+        """Finish what was handed over and let go of the backend; idempotent."""
+        ...
+
+
+def open_driver(url: str) -> Driver:
+    """Open a storage address, e.g. ``sqlite:///agents.db``.
+
+    Raises:
+        ConfigError: No scheme, or one no installed driver serves.
+        StorageError: The backend cannot be opened.
+    """
+    scheme, separator, _ = url.partition("://")
+    found = {entry.name: entry for entry in entry_points(group=GROUP)}
+    if not separator or scheme not in found:
+        known = ", ".join(f"{name}://" for name in sorted(found))
+        raise ConfigError(f"no driver serves the storage address {scheme!r}; known are {known}")
+    driver: Driver = found[scheme].load()(url)
+    return driver

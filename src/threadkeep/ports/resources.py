@@ -1,0 +1,291 @@
+"""The resource store: one repo per protocol resource, all over one backend.
+
+Every list and search is bounded by ``max_page_size``, also without a limit; a larger limit is
+clamped, and ``Listing`` says what a page left out. Rows are values: what a caller is given or
+gives is never shared with the store. Times come from the store's ``Clock``.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from threadkeep.model.assistants import Assistant, NewAssistant
+from threadkeep.model.items import (
+    Item,
+    ItemOperation,
+    ItemQuery,
+    Namespace,
+    NamespaceQuery,
+)
+from threadkeep.model.queries import AssistantQuery, Listing, RunQuery, ThreadQuery
+from threadkeep.model.runs import Admission, CancelAction, Claim, NewRun, Outcome, Run
+from threadkeep.model.threads import NewThread, Thread, ThreadState, ThreadStatus
+
+
+class Unset:
+    """The type of ``UNSET``: a field left as it is, where ``None`` is a value."""
+
+
+UNSET = Unset()
+
+
+class AssistantRepo(Protocol):
+    """Assistants and their versions."""
+
+    async def create(self, new: NewAssistant) -> Assistant:
+        """Insert version 1 and its snapshot in one transaction.
+
+        Raises:
+            AlreadyExistsError: The id is taken; the present row is untouched.
+        """
+        ...
+
+    async def ensure(self, new: Sequence[NewAssistant]) -> None:
+        """Insert those whose id is absent, in one transaction; present ones stay as they are."""
+        ...
+
+    async def get(self, assistant_id: str) -> Assistant | None:
+        """Read one, or ``None``."""
+        ...
+
+    async def search(self, query: AssistantQuery) -> Listing[Assistant]:
+        """Read a page, ties broken by id in the same direction."""
+        ...
+
+
+class ThreadRepo(Protocol):
+    """Threads."""
+
+    async def create(self, new: NewThread) -> Thread:
+        """Insert an idle thread.
+
+        Raises:
+            AlreadyExistsError: The id is taken; the present row is untouched.
+        """
+        ...
+
+    async def get(self, thread_id: str) -> Thread | None:
+        """Read one, or ``None``; an expired one reads until it is swept."""
+        ...
+
+    async def search(self, query: ThreadQuery) -> Listing[Thread]:
+        """Read a page, ties broken by id in the same direction."""
+        ...
+
+    async def update(
+        self,
+        thread_id: str,
+        *,
+        metadata: Mapping[str, Any] | None = None,
+        ttl_minutes: float | None | Unset = UNSET,
+    ) -> Thread:
+        """Merge metadata (top-level keys) and set or clear the lifetime, whose clock restarts.
+
+        Raises:
+            NotFoundError: No such thread.
+        """
+        ...
+
+    async def record_state(self, thread_id: str, state: ThreadState) -> Thread:
+        """Write what a state update left; a thread with an active run stays ``busy``.
+
+        Raises:
+            NotFoundError: No such thread.
+        """
+        ...
+
+    async def delete(self, thread_id: str) -> Sequence[Run]:
+        """Delete a thread and its runs in one transaction; an unknown one is no error.
+
+        Returns:
+            The runs that were active, for their owners to stop.
+        """
+        ...
+
+
+class RunRepo(Protocol):
+    """Runs. The rows are the queue: who executes a run is its ``owner`` under a lease."""
+
+    async def admit(
+        self,
+        new: NewRun,
+        *,
+        claim: Claim | None,
+        thread_status_in: Sequence[ThreadStatus] | None = None,
+    ) -> Admission:
+        """Insert a run where its thread lets it, in one transaction.
+
+        With no active run on the thread and a ``claim`` given (and nothing to wait for), the run
+        starts ``running``, owned and leased; else it is ``pending``. The thread becomes ``busy``.
+        ``reject`` with an active run is refused; ``interrupt`` and ``rollback`` ask the active
+        runs to stop, and end those still pending at once (status ``interrupted``, reason
+        ``cancelled``; with ``rollback`` the row is deleted).
+
+        Raises:
+            NotFoundError: No such thread.
+            ThreadBusyError: ``reject``, and the thread has an active run.
+            ThreadStatusError: The thread's status is not in ``thread_status_in``.
+            AlreadyExistsError: The run id is taken.
+        """
+        ...
+
+    async def get(self, run_id: str, *, thread_id: str | None = None) -> Run | None:
+        """Read one, or ``None``; with a thread id, only if it is that thread's."""
+        ...
+
+    async def search(self, query: RunQuery) -> Listing[Run]:
+        """Read a page, newest first."""
+        ...
+
+    async def claim(self, claim: Claim, *, limit: int) -> Sequence[Run]:
+        """Take up to ``limit`` pending runs that may start now, oldest first.
+
+        A run may start when its ``start_at`` has come and no run of its thread is running and no
+        older one is pending. Each taken run becomes ``running``, owned, leased, its ``fence`` one
+        higher. Two claimers never take one run, nor two runs of one thread.
+        """
+        ...
+
+    async def extend(self, claim: Claim, run_ids: Sequence[str]) -> Mapping[str, CancelAction | None]:
+        """Renew the leases of the owner's runs.
+
+        Returns:
+            For each run that is still the owner's, what somebody asked of it; runs left out are
+            the owner's no longer (lease lost, or deleted) and must stop without settling.
+        """
+        ...
+
+    async def settle(
+        self, run_id: str, *, fence: int, outcome: Outcome, state: ThreadState | None
+    ) -> Run | None:
+        """Write a run's final status and its thread's state together, in one transaction.
+
+        The thread becomes ``busy`` when another run of it is pending, else ``state.status``; with
+        no state it keeps its values and becomes ``idle`` (``error`` when the outcome is).
+
+        Returns:
+            The settled run, or ``None`` when ``fence`` is stale or the run is gone or final: then
+            nothing is written.
+        """
+        ...
+
+    async def request_cancel(
+        self, run_id: str, action: CancelAction
+    ) -> Run | None:
+        """Ask a run to stop.
+
+        A pending one is final at once (``interrupted``, reason ``cancelled``; deleted with
+        ``rollback``) and its thread freed when nothing else is active; a running one carries
+        ``cancel`` for its owner; a final one stays as it is.
+
+        Returns:
+            The run as it now is (as it was, when deleted), or ``None`` for an unknown one.
+        """
+        ...
+
+    async def release_expired(self) -> Sequence[Run]:
+        """Settle every run whose lease ran out, and free its thread, in one transaction.
+
+        Each becomes ``error`` with reason ``server_restarted``; runs with a live lease are never
+        touched.
+
+        Returns:
+            The runs settled.
+        """
+        ...
+
+    async def next_start(self) -> float | None:
+        """Return the seconds until the earliest pending run may start, 0 if one may now."""
+        ...
+
+    async def delete(self, run_id: str) -> bool:
+        """Delete a run, whatever its status; false when there is none. Frees its thread."""
+        ...
+
+
+class ItemRepo(Protocol):
+    """Long-term memory items. Expired ones read as absent everywhere."""
+
+    async def get(self, namespace: Namespace, key: str, *, refresh: bool = True) -> Item | None:
+        """Read one; ``refresh`` restarts its lifetime, if it has one."""
+        ...
+
+    async def put(
+        self,
+        namespace: Namespace,
+        key: str,
+        value: Mapping[str, Any],
+        *,
+        ttl_minutes: float | None = None,
+    ) -> Item:
+        """Insert or replace; ``created_at`` of a present one is kept, its lifetime is replaced.
+
+        Raises:
+            InvalidNamespaceError: An empty namespace, an empty or over-long label or key.
+            ValueNotStorableError: The value is not JSON, or not an object.
+        """
+        ...
+
+    async def delete(self, namespace: Namespace, key: str) -> None:
+        """Delete one; an unknown one is no error."""
+        ...
+
+    async def search(self, query: ItemQuery) -> Listing[Item]:
+        """Read a page, latest update first, then by namespace and key.
+
+        Raises:
+            InvalidFilterError: The filter is no filter.
+        """
+        ...
+
+    async def list_namespaces(self, query: NamespaceQuery) -> Listing[Namespace]:
+        """Read a page of distinct namespaces, label by label in code point order.
+
+        Match, then cut to ``max_depth``, then drop repeats, then page.
+        """
+        ...
+
+    async def apply(self, operations: Sequence[ItemOperation]) -> Sequence[Any]:
+        """Do several operations in one transaction, as LangGraph's ``batch`` means them.
+
+        Every read sees the state before the batch; of puts and deletes of one address the last
+        wins; results come in the order of the operations: an ``Item`` or ``None`` for a get, a
+        sequence of items or namespaces for a search or listing, ``None`` for a put or delete.
+        """
+        ...
+
+
+class ResourceStore(Protocol):
+    """Every repo of one backend."""
+
+    @property
+    def assistants(self) -> AssistantRepo:
+        """Assistants."""
+        ...
+
+    @property
+    def threads(self) -> ThreadRepo:
+        """Threads."""
+        ...
+
+    @property
+    def runs(self) -> RunRepo:
+        """Runs."""
+        ...
+
+    @property
+    def items(self) -> ItemRepo:
+        """Items."""
+        ...
+
+    @property
+    def max_page_size(self) -> int:
+        """The page bound in force."""
+        ...
+
+    async def setup(self) -> None:
+        """Create or migrate what is missing; idempotent, safe when several processes do it.
+
+        Raises:
+            SchemaTooNewError: The store was written by a newer release.
+        """
+        ...
