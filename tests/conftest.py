@@ -12,6 +12,15 @@ from tests.servers.nats import nats_server
 from tests.servers.postgres import Databases, postgres_server
 from tests.servers.valkey import valkey_server
 
+SERVER_FIXTURES = {"postgres_databases", "nats_url", "redis_url"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark each test that needs a server, so that `make fast` can leave it out."""
+    for item in items:
+        if SERVER_FIXTURES.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker("servers")
+
 
 @pytest.fixture
 def anyio_backend() -> str:

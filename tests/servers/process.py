@@ -1,6 +1,7 @@
 """Starts one server process on this machine, waits until it answers, and ends it by its keeper."""
 
 import contextlib
+import importlib.util
 import json
 import os
 import pwd
@@ -22,6 +23,7 @@ POLL_SECONDS = 0.02
 
 _KEEPER = Path(__file__).with_name("keeper.py")
 _LOG_TAIL_BYTES = 2_000
+_OTHERS_MAY_ENTER = 0o001
 
 
 class ServerFailedError(Exception):
@@ -29,8 +31,30 @@ class ServerFailedError(Exception):
 
 
 def new_folder(name: str) -> Path:
-    """Make an empty folder for one server, which `running` removes."""
-    return Path(tempfile.mkdtemp(prefix=f"threadkeep-{name}-"))
+    """Make an empty folder for one server, which `running` removes.
+
+    It lies where a server that dropped root can reach it, even when root's own `TMPDIR` is private.
+    """
+    places = [Path(tempfile.gettempdir()), Path("/tmp"), Path("/var/tmp")]
+    place = next(filter(others_may_enter, places), places[0])
+    return Path(tempfile.mkdtemp(prefix=f"threadkeep-{name}-", dir=place))
+
+
+def package_folder(name: str) -> Path:
+    """Return where a package lies without importing it.
+
+    Raises:
+        ServerFailedError: the package is not installed.
+    """
+    spec = importlib.util.find_spec(name)
+    if spec is None or spec.origin is None:
+        raise ServerFailedError(f"the package {name} is not installed")
+    return Path(spec.origin).parent
+
+
+def others_may_enter(folder: Path) -> bool:
+    """Tell whether any user may walk into `folder`."""
+    return all(path.stat().st_mode & _OTHERS_MAY_ENTER for path in (folder, *folder.parents))
 
 
 def free_port() -> int:

