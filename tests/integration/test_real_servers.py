@@ -72,7 +72,7 @@ async def test_valkey_keeps_values_and_streams(redis_url: str) -> None:
     await client.set(key, "value", ex=60)
     await client.xadd(stream, {"data": "event"})
     value = await client.get(key)
-    entries = await client.xrange(stream)
+    entries: Any = await client.xrange(stream)
     await client.delete(key, stream)
     await client.aclose()
     assert value == b"value"

@@ -19,6 +19,6 @@ def nats_server() -> Iterator[str]:
     port = free_port()
     folder = new_folder("nats")
     binary = Path(sysconfig.get_path("scripts")) / "nats-server"
-    command = [binary, "-js", "-sd", folder / "jetstream", "-a", HOST, "-p", str(port)]
-    with running(command, port=port, folder=folder):
+    words = f"-js -sd {folder}/jetstream -a {HOST} -p {port}".split()
+    with running([binary, *words], port=port, folder=folder):
         yield f"nats://{HOST}:{port}"

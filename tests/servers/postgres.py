@@ -85,9 +85,9 @@ def _own_server() -> Iterator[str]:
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    command = [binaries / "postgres", "-D", folder / "data", "-h", HOST, "-p", str(port), "-k", ""]
-    for setting in _SETTINGS:
-        command += ["-c", setting]
+    words = f"-D {folder}/data -h {HOST} -p {port}".split()
+    settings = [word for setting in _SETTINGS for word in ("-c", setting)]
+    command = [str(binaries / "postgres"), *words, "-k", "", *settings]
     # SIGINT is PostgreSQL's fast shutdown: it does not wait for clients to leave.
     stop = signal.SIGINT
     with running(command, port=port, folder=folder, identity=identity, stop_signal=stop):
@@ -110,8 +110,8 @@ def _binaries(folder: Path, identity: dict[str, Any]) -> Path:
 def _initialise(binaries: Path, folder: Path, identity: dict[str, Any]) -> None:
     if identity:
         os.chown(folder, identity["user"], identity["group"])
-    command = [binaries / "initdb", "-D", folder / "data", "-U", "postgres", "--auth=trust"]
-    command += ["--no-sync", "--encoding=UTF8", "--locale=C"]
+    words = f"-D {folder}/data -U postgres --auth=trust --no-sync --encoding=UTF8 --locale=C"
+    command = [str(binaries / "initdb"), *words.split()]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, **identity)
     if done.returncode != 0:
         raise ServerFailedError(f"initdb ended with {done.returncode}\n{done.stderr}")

@@ -1,0 +1,47 @@
+"""What may be in the repository at all."""
+
+import re
+import tomllib
+
+from tests.architecture.tree import ROOT, relative, tracked_files
+
+# Written so that this file does not match itself.
+FOREIGN = {
+    "a path of one machine": rb"(?<![\w.-])/(work|root|opt)/\w",
+    "a package registry": rb"pypi\.org|pythonhosted\.org|npmjs\.(org|com)|crates\.io",
+    "a folder outside the repository": rb"\bshared/(design|reference|cases|measure|seeds)\b",
+}
+FRAGMENT = re.compile(r"\d+\.(added|changed|fixed|removed)(\.\d+)?\.md")
+BASE_DEPENDENCIES = {"langgraph-checkpoint", "orjson", "zstandard"}
+
+
+def test_no_file_names_what_only_one_machine_has() -> None:
+    found = [
+        f"{relative(file)}: {what}"
+        for file in tracked_files()
+        for what, pattern in FOREIGN.items()
+        if re.search(pattern, file.read_bytes())
+    ]
+    assert found == []
+
+
+def test_the_lock_that_records_download_addresses_is_not_kept() -> None:
+    assert [relative(file) for file in tracked_files() if file.name == "uv.lock"] == []
+
+
+def test_requirements_are_hashed_and_name_no_index() -> None:
+    lines = (ROOT / "requirements" / "dev.txt").read_text().splitlines()
+    pins = [line for line in lines if re.match(r"[a-z0-9]", line)]
+    assert [line for line in pins if "==" not in line or not line.endswith("\\")] == []
+    assert [line for line in lines if line.lstrip().startswith(("--index", "--extra", "-i"))] == []
+
+
+def test_change_fragments_have_a_name_that_a_release_understands() -> None:
+    names = [path.name for path in (ROOT / "changes").iterdir()]
+    assert [n for n in names if n != "README.md" and not FRAGMENT.fullmatch(n)] == []
+
+
+def test_the_base_install_brings_only_what_saving_a_thread_needs() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    names = {re.match(r"[\w-]+", line)[0] for line in project["dependencies"]}  # type: ignore[index]
+    assert names == BASE_DEPENDENCIES
