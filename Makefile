@@ -58,7 +58,7 @@ lock: $(UV)  ## pin the test environment anew
 		--output-file requirements/dev.txt pyproject.toml
 
 build: $(TESTS)  ## the wheel and the source archive, into dist/
-	$(BIN)/python -m build --no-isolation --installer pip
+	$(UV) build --quiet --no-build-isolation --python $(BIN)/python
 
 clean:  ## remove what the tools left behind, not the environment
 	rm -rf build dist .cache .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
