@@ -12,6 +12,7 @@ FOREIGN = {
     "a folder outside the repository": rb"\bshared/(design|reference|cases|measure|seeds)\b",
 }
 FRAGMENT = re.compile(r"\d+\.(added|changed|fixed|removed)(\.\d+)?\.md")
+LINK = re.compile(r"\]\((?!https?://|#)([^)#\s]+)")
 BASE_DEPENDENCIES = {"langgraph-checkpoint", "orjson", "zstandard"}
 
 
@@ -45,3 +46,14 @@ def test_the_base_install_brings_only_what_saving_a_thread_needs() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     names = {re.match(r"[\w-]+", line)[0] for line in project["dependencies"]}  # type: ignore[index]
     assert names == BASE_DEPENDENCIES
+
+
+def test_every_link_between_pages_leads_somewhere() -> None:
+    pages = [file for file in tracked_files() if file.suffix == ".md"]
+    broken = [
+        f"{relative(page)} -> {target}"
+        for page in pages
+        for target in LINK.findall(page.read_text(encoding="utf-8"))
+        if not (page.parent / target).exists()
+    ]
+    assert broken == []

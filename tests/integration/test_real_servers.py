@@ -1,7 +1,13 @@
 """The servers that tests run against are real, and can do what threadkeep asks of them."""
 
+import os
+import subprocess
+import sys
+import time
 import uuid
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import nats
 import psycopg
@@ -9,9 +15,24 @@ import pytest
 from nats.aio.msg import Msg
 from redis.asyncio import Redis
 
-from tests.servers.postgres import Databases
+from tests.servers.nats import nats_server
+from tests.servers.postgres import Databases, postgres_server
+from tests.servers.process import POLL_SECONDS, accepts
+from tests.servers.valkey import valkey_server
 
 pytestmark = pytest.mark.anyio
+
+
+# Starts a server, says where, and dies without a chance to clean up.
+KILLED = """
+import os, signal
+from tests.servers.nats import nats_server
+with nats_server() as url:
+    print(url, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+ROOT = Path(__file__).parents[2]
+GONE_SECONDS = 20.0
 
 
 def unique(name: str) -> str:
@@ -77,3 +98,33 @@ async def test_valkey_keeps_values_and_streams(redis_url: str) -> None:
     await client.aclose()
     assert value == b"value"
     assert [fields for _, fields in entries] == [{b"data": b"event"}]
+
+
+def test_a_server_that_the_environment_names_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("THREADKEEP_TEST_NATS_URL", "nats://elsewhere:4222")
+    monkeypatch.setenv("THREADKEEP_TEST_REDIS_URL", "redis://elsewhere:6379")
+    with nats_server() as nats_url, valkey_server() as redis_url:
+        assert nats_url == "nats://elsewhere:4222"
+        assert redis_url == "redis://elsewhere:6379"
+
+
+def test_databases_are_made_on_the_postgres_that_the_environment_names(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("THREADKEEP_TEST_POSTGRES_URL", postgres_url)
+    with postgres_server() as databases, databases.new() as url:
+        assert urlsplit(url).netloc == urlsplit(postgres_url).netloc
+        with psycopg.connect(url) as connection:
+            connection.execute("select '[1]'::vector")
+
+
+def test_a_server_ends_with_the_tests_that_were_killed() -> None:
+    inside = {name: value for name, value in os.environ.items() if "_TEST_" not in name}
+    command = [sys.executable, "-c", KILLED]
+    done = subprocess.run(command, cwd=ROOT, env=inside, capture_output=True, text=True)
+    port = urlsplit(done.stdout.strip()).port
+    assert port is not None, done.stderr
+    deadline = time.monotonic() + GONE_SECONDS
+    while accepts(port) and time.monotonic() < deadline:
+        time.sleep(POLL_SECONDS)
+    assert not accepts(port)

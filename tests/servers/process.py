@@ -65,6 +65,13 @@ def free_port() -> int:
         return port
 
 
+def accepts(port: int) -> bool:
+    """Tell whether something on this machine takes connections on a TCP port."""
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        return probe.connect_ex((HOST, port)) == 0
+
+
 def unprivileged() -> dict[str, Any]:
     """Return the `subprocess` arguments that drop root, none when this process is not root."""
     if os.geteuid() != 0:
@@ -117,16 +124,10 @@ def _wait_until_reachable(keeper: subprocess.Popen[bytes], port: int, log: IO[by
     while time.monotonic() < deadline:
         if keeper.poll() is not None:
             raise ServerFailedError(f"the server ended with {keeper.returncode}\n{_tail(log)}")
-        if _accepts(port):
+        if accepts(port):
             return
         time.sleep(POLL_SECONDS)
     raise ServerFailedError(f"nothing listens on {HOST}:{port}\n{_tail(log)}")
-
-
-def _accepts(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.settimeout(1)
-        return probe.connect_ex((HOST, port)) == 0
 
 
 def _tail(log: IO[bytes]) -> str:
