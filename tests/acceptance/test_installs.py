@@ -5,8 +5,12 @@ import subprocess
 import sys
 import sysconfig
 from pathlib import Path
+from typing import Any
 
 import pytest
+from langgraph_sdk import get_sync_client
+
+from tests.servers.process import HOST, free_port, running
 
 ROOT = Path(__file__).parents[2]
 UV = Path(sysconfig.get_path("scripts")) / "uv"
@@ -71,14 +75,22 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
+def python_with(requirement: str, folder: Path) -> Path:
+    """Return the Python of a new environment that holds one requirement and what it needs."""
+    run(UV, "venv", "--python", sys.executable, folder / "venv")
+    python = folder / "venv" / "bin" / "python"
+    run(UV, "pip", "install", "--python", python, "-c", "requirements/dev.txt", requirement)
+    return python
+
+
 @pytest.fixture(scope="module")
 def base_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Python of an environment that holds the wheel without extras."""
-    environment = tmp_path_factory.mktemp("base") / "venv"
-    run(UV, "venv", "--python", sys.executable, environment)
-    python = environment / "bin" / "python"
-    run(UV, "pip", "install", "--python", python, "-c", "requirements/dev.txt", wheel)
-    return python
+    return python_with(f"threadkeep @ {wheel.as_uri()}", tmp_path_factory.mktemp("base"))
+
+
+@pytest.fixture(scope="module")
+def server_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return python_with(f"threadkeep[server] @ {wheel.as_uri()}", tmp_path_factory.mktemp("server"))
 
 
 def test_the_base_install_is_small(base_python: Path) -> None:
@@ -97,3 +109,18 @@ def test_the_base_install_saves_and_loads_a_thread(
 
 def test_the_base_install_answers_help(base_python: Path, tmp_path: Path) -> None:
     assert "usage: threadkeep" in run(base_python.with_name("threadkeep"), "--help", cwd=tmp_path)
+
+
+def test_the_server_install_serves_a_new_project(server_python: Path, tmp_path: Path) -> None:
+    threadkeep = server_python.with_name("threadkeep")
+    run(threadkeep, "new", "demo", cwd=tmp_path)
+    port = free_port()
+    words = ["dev", "--port", str(port), "--no-browser"]
+    said: dict[str, Any] = {"messages": [{"role": "user", "content": "hello"}]}
+    with running([threadkeep, *words], port=port, folder=tmp_path / "demo"):
+        client = get_sync_client(url=f"http://{HOST}:{port}")
+        (assistant, *_) = client.assistants.search()
+        thread = client.threads.create()["thread_id"]
+        client.runs.wait(thread, assistant["assistant_id"], input=said)
+        values: Any = client.threads.get_state(thread)["values"]
+    assert [message["type"] for message in values["messages"]][:2] == ["human", "ai"]
