@@ -1,14 +1,16 @@
 """An assistant: a graph plus configuration, in versions."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
+
+from threadkeep.model.unset import UNSET, Unset
 
 
 @dataclass(frozen=True, slots=True)
 class Assistant:
-    """The active version of an assistant.
+    """The active version of an assistant, or a snapshot of one.
 
     Attributes:
         assistant_id: A UUID as text.
@@ -18,6 +20,8 @@ class Assistant:
         config: Merged under a run's config.
         context: Merged under a run's context.
         metadata: The owner's own labels, for search.
+        created_at: When the assistant was created; of a snapshot, when that version was.
+        updated_at: When its active version last changed; of a snapshot, as ``created_at``.
     """
 
     assistant_id: str
@@ -43,3 +47,19 @@ class NewAssistant:
     config: Mapping[str, Any]
     context: Mapping[str, Any]
     metadata: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class AssistantPatch:
+    """What a caller changes; what is left out stays.
+
+    Attributes:
+        metadata: Merged by top-level key. Config and context are replaced whole.
+    """
+
+    graph_id: str | None = None
+    name: str | None = None
+    description: str | Unset | None = UNSET
+    config: Mapping[str, Any] | None = None
+    context: Mapping[str, Any] | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)

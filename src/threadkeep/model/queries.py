@@ -29,13 +29,27 @@ class Listing(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class AssistantQuery:
-    """Which assistants; every given criterion holds."""
+    """Which assistants; every given criterion holds.
+
+    Attributes:
+        name: Part of the name, in either case.
+        metadata: Contained in the assistant's metadata (``rules.containment``).
+    """
 
     graph_id: str | None = None
     name: str | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
     sort_by: Literal["assistant_id", "graph_id", "name", "created_at", "updated_at"] = "created_at"
     sort_order: SortOrder = "desc"
+    limit: int | None = None
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class VersionQuery:
+    """Which versions of an assistant, highest first."""
+
+    metadata: Mapping[str, Any] = field(default_factory=dict)
     limit: int | None = None
     offset: int = 0
 
@@ -57,9 +71,9 @@ class ThreadQuery:
     values: Mapping[str, Any] = field(default_factory=dict)
     status: ThreadStatus | None = None
     ids: Sequence[str] | None = None
-    sort_by: Literal[
-        "thread_id", "status", "created_at", "updated_at", "state_updated_at"
-    ] = "created_at"
+    sort_by: Literal["thread_id", "status", "created_at", "updated_at", "state_updated_at"] = (
+        "created_at"
+    )
     sort_order: SortOrder = "desc"
     limit: int | None = None
     offset: int = 0

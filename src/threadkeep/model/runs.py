@@ -7,7 +7,12 @@ from typing import Any, Literal
 
 RunStatus = Literal["pending", "running", "success", "error", "timeout", "interrupted"]
 RUN_STATUSES: tuple[RunStatus, ...] = (
-    "pending", "running", "success", "error", "timeout", "interrupted",
+    "pending",
+    "running",
+    "success",
+    "error",
+    "timeout",
+    "interrupted",
 )
 ACTIVE: frozenset[RunStatus] = frozenset({"pending", "running"})
 MultitaskStrategy = Literal["reject", "enqueue", "interrupt", "rollback"]
@@ -29,7 +34,7 @@ class Run:
         owner: The process executing it, or ``None``.
         fence: Grows by one with each claim; a settle with an older one is refused.
         lease_expires_at: When its owner counts as gone, or ``None``.
-        cancel: What somebody asked of its owner, or ``None``.
+        cancel: What somebody asked of it, or ``None``; kept when it is final.
     """
 
     run_id: str
@@ -101,3 +106,18 @@ class Outcome:
     status: RunStatus
     reason: str | None = None
     error: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """What a caller who waited for a run gets.
+
+    Attributes:
+        run: The run as it ended.
+        values: The answer as JSON: the final values, with ``__interrupt__`` when the run stopped
+            at interrupts; ``{"__error__": {"error", "message"}}`` when it failed; ``None`` when
+            there is neither, as for a run that was cancelled before it began.
+    """
+
+    run: Run
+    values: bytes | None

@@ -1,0 +1,31 @@
+"""Lifetimes: minutes, also fractions of one, and the moment they end at."""
+
+import math
+from datetime import datetime, timedelta
+
+from threadkeep.errors import InvalidRequestError
+
+
+def expires_at(now: datetime, ttl_minutes: float | None) -> datetime | None:
+    """Return when a lifetime that starts now ends; ``None`` for one without end.
+
+    Raises:
+        InvalidRequestError: It is not a positive number of minutes that the calendar can hold.
+    """
+    if ttl_minutes is None:
+        return None
+    if not math.isfinite(ttl_minutes) or ttl_minutes <= 0:
+        raise InvalidRequestError(
+            f"a lifetime of {ttl_minutes} minutes; it must be a positive number, or none at all"
+        )
+    try:
+        return now + timedelta(minutes=ttl_minutes)
+    except OverflowError:
+        raise InvalidRequestError(
+            f"a lifetime of {ttl_minutes} minutes ends after the year 9999; give none at all"
+        ) from None
+
+
+def is_live(expiry: datetime | None, now: datetime) -> bool:
+    """Say whether what ends at ``expiry`` has not ended; at that very moment it has."""
+    return expiry is None or now < expiry

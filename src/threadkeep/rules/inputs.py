@@ -1,0 +1,139 @@
+"""What callers give, checked and made plain before any driver sees it.
+
+Each function returns its argument with JSON made of plain types and shared with nobody, or refuses
+it: ``InvalidRequestError`` for identifiers and lifetimes, ``ValueNotStorableError`` for values.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from threadkeep.errors import InvalidRequestError
+from threadkeep.model.assistants import AssistantPatch, NewAssistant
+from threadkeep.model.queries import AssistantQuery, RunQuery, ThreadQuery, VersionQuery
+from threadkeep.model.runs import Claim, NewRun, Outcome
+from threadkeep.model.threads import NewThread, ThreadState
+from threadkeep.model.unset import Unset
+from threadkeep.rules.identifiers import check_identifier
+from threadkeep.rules.json_text import normal_json, normal_object
+from threadkeep.rules.mirrored_values import mirror
+from threadkeep.rules.run_states import check_left_status, check_outcome
+
+MAX_LEASE_SECONDS = 86_400  # a day; a process silent for longer is gone
+
+
+def plain_assistant(new: NewAssistant) -> NewAssistant:
+    """Return it checked and plain."""
+    _check(assistant_id=new.assistant_id, graph_id=new.graph_id, name=new.name)
+    return replace(
+        new,
+        description=_described(new.description),
+        config=normal_object(new.config, "config"),
+        context=normal_object(new.context, "context"),
+        metadata=normal_object(new.metadata, "metadata"),
+    )
+
+
+def plain_patch(patch: AssistantPatch) -> AssistantPatch:
+    """Return it checked and plain."""
+    _check(graph_id=patch.graph_id, name=patch.name)
+    described = patch.description
+    return replace(
+        patch,
+        description=described if isinstance(described, Unset) else _described(described),
+        config=_optional(patch.config, "config"),
+        context=_optional(patch.context, "context"),
+        metadata=normal_object(patch.metadata, "metadata"),
+    )
+
+
+def plain_thread(new: NewThread) -> NewThread:
+    """Return it checked and plain."""
+    _check(thread_id=new.thread_id)
+    return replace(new, metadata=normal_object(new.metadata, "metadata"))
+
+
+def plain_state(state: ThreadState) -> ThreadState:
+    """Return it checked and plain, with the values only where the row can hold them."""
+    check_left_status(state.status)
+    _check(head_checkpoint_id=state.head_checkpoint_id)
+    return replace(
+        state,
+        values=mirror(state.values),
+        interrupts=normal_object(state.interrupts, "interrupts"),
+        error=normal_json(state.error, "error"),
+    )
+
+
+def plain_run(new: NewRun) -> NewRun:
+    """Return it checked and plain."""
+    _check(run_id=new.run_id, thread_id=new.thread_id, assistant_id=new.assistant_id)
+    return replace(
+        new,
+        kwargs=normal_object(new.kwargs, "kwargs"),
+        metadata=normal_object(new.metadata, "metadata"),
+        thread_metadata=normal_object(new.thread_metadata, "thread metadata"),
+        thread_config=_optional(new.thread_config, "thread config"),
+    )
+
+
+def check_claim(claim: Claim) -> None:
+    """Refuse a claim nobody makes, or one that ends before it starts."""
+    _check(owner=claim.owner)
+    if not 0 < claim.lease_seconds <= MAX_LEASE_SECONDS:
+        raise InvalidRequestError(
+            f"a lease of {claim.lease_seconds} seconds; it must be above 0 and at most "
+            f"{MAX_LEASE_SECONDS}"
+        )
+
+
+def plain_outcome(outcome: Outcome) -> Outcome:
+    """Return it checked and plain."""
+    check_outcome(outcome)
+    _check(reason=outcome.reason)
+    return replace(outcome, error=normal_json(outcome.error, "error"))
+
+
+def plain_assistant_query(query: AssistantQuery) -> AssistantQuery:
+    """Return it checked and plain."""
+    _check(graph_id=query.graph_id)
+    return replace(query, metadata=normal_object(query.metadata, "metadata"))
+
+
+def plain_version_query(query: VersionQuery) -> VersionQuery:
+    """Return it checked and plain."""
+    return replace(query, metadata=normal_object(query.metadata, "metadata"))
+
+
+def plain_thread_query(query: ThreadQuery) -> ThreadQuery:
+    """Return it checked and plain."""
+    for thread_id in query.ids or ():
+        _check(thread_id=thread_id)
+    return replace(
+        query,
+        metadata=normal_object(query.metadata, "metadata"),
+        enforced_metadata=normal_object(query.enforced_metadata, "enforced metadata"),
+        values=normal_object(query.values, "values"),
+    )
+
+
+def plain_run_query(query: RunQuery) -> RunQuery:
+    """Return it checked and plain."""
+    _check(thread_id=query.thread_id, assistant_id=query.assistant_id)
+    return replace(query, metadata=normal_object(query.metadata, "metadata"))
+
+
+def _check(**identifiers: str | None) -> None:
+    for kind, text in identifiers.items():
+        if text is not None:
+            check_identifier(kind, text)
+
+
+def _described(text: str | None) -> str | None:
+    if text:
+        check_identifier("description", text)
+    return text
+
+
+def _optional(value: Mapping[str, Any] | None, where: str) -> Mapping[str, Any] | None:
+    return None if value is None else normal_object(value, where)
