@@ -1,0 +1,447 @@
+"""Runs: made, waited for, streamed, joined, cancelled, listed.
+
+A run is admitted by the process that was asked and executed there at once when a slot is free;
+otherwise it is pending until some process claims it. No run executes in the task of the request
+that asked for it, so a lost connection ends a run only where the caller said so.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+from threadkeep.engine.executor import Executor, Slot
+from threadkeep.engine.graphs import Graphs
+from threadkeep.engine.identifiers import new_id
+from threadkeep.engine.kwargs import is_temporary, run_kwargs, thread_config
+from threadkeep.errors import AlreadyExistsError, NotFoundError
+from threadkeep.model.assistants import Assistant
+from threadkeep.model.events import Event, is_asked
+from threadkeep.model.queries import Listing, RunQuery
+from threadkeep.model.requests import RunRequest
+from threadkeep.model.runs import ACTIVE, Admission, CancelAction, NewRun, Run, RunResult, RunStatus
+from threadkeep.model.threads import NewThread
+from threadkeep.ports.bus import EventBus
+from threadkeep.ports.resources import ResourceStore
+
+T = TypeVar("T")
+
+POLL_SECONDS = 1.0  # how often a run that executes in another process is looked up
+ACTIVE_STATUSES: tuple[RunStatus, ...] = ("pending", "running")
+
+
+@dataclass(frozen=True, slots=True)
+class RunStream:
+    """A run being listened to.
+
+    Attributes:
+        run: The run as it was when listening began.
+        events: What it publishes, in bursts of at least one event; ends after the run has
+            settled, or when the listener is too slow.
+    """
+
+    run: Run
+    events: AsyncIterator[list[Event]]
+    _close: Callable[[bool], Awaitable[None]]
+
+    async def aclose(self, *, disconnected: bool) -> None:
+        """Stop listening; call it once, however the stream ended.
+
+        Args:
+            disconnected: The reader went away before the end: the run is cancelled where its
+                request (or the join) said so.
+        """
+        await self._close(disconnected)
+
+
+class RunService:
+    """Everything that is asked of runs, over HTTP or not."""
+
+    def __init__(
+        self,
+        resources: ResourceStore,
+        executor: Executor,
+        graphs: Graphs,
+        bus: EventBus,
+        *,
+        poll_seconds: float = POLL_SECONDS,
+    ) -> None:
+        self._resources = resources
+        self._executor = executor
+        self._graphs = graphs
+        self._bus = bus
+        self._poll_seconds = poll_seconds
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    async def create(self, request: RunRequest) -> Run:
+        """Make a run and return at once; it is ``running`` already when a slot was free.
+
+        Raises:
+            NotFoundError: No such assistant (or graph), or no such thread.
+            ThreadBusyError: ``multitask_strategy`` is ``reject`` and the thread has an active run.
+            ThreadStatusError: The thread's status is not in ``thread_status_in``.
+        """
+        return await self._detached(self._begin(new_id(), request))
+
+    async def wait(self, request: RunRequest) -> RunResult:
+        """Make a run and wait for its end.
+
+        When the caller's task is cancelled meanwhile, the run goes on, or is cancelled too where
+        ``on_disconnect`` is ``cancel``.
+
+        Raises:
+            NotFoundError: As ``create``; also ThreadBusyError and ThreadStatusError.
+        """
+        run_id = new_id()
+        with self._executor.endings.watch(run_id) as ended:
+            beginning = self._spawn(self._begin(run_id, request))
+            try:
+                run = await asyncio.shield(beginning)
+                return await self._end_of(run, ended)
+            except asyncio.CancelledError:
+                if request.on_disconnect == "cancel":
+                    self._spawn(self._abandon(beginning))
+                raise
+
+    async def open_stream(self, request: RunRequest) -> RunStream:
+        """Make a run and listen to it from its first event.
+
+        Raises:
+            NotFoundError: As ``create``; also ThreadBusyError and ThreadStatusError.
+        """
+        run_id = new_id()
+        self._bus.open(run_id, keep=request.stream_resumable)
+        heard = self._bus.subscribe(run_id, after=0)
+        beginning = self._spawn(self._begin(run_id, request))
+        try:
+            run = await asyncio.shield(beginning)
+        except asyncio.CancelledError:
+            if request.on_disconnect == "cancel":
+                self._spawn(self._abandon(beginning))
+            raise
+        except BaseException:
+            self._bus.forget(run_id)
+            raise
+        return self._stream(
+            run, heard, modes=(), cancel_on_disconnect=request.on_disconnect == "cancel"
+        )
+
+    async def join(self, thread_id: str | None, run_id: str) -> RunResult:
+        """Wait for the end of a run, or answer at once for one that has ended.
+
+        For an ended run the values are those its thread stands at now.
+
+        Raises:
+            NotFoundError: No such run on this thread, or it was deleted while it was waited for.
+        """
+        with self._executor.endings.watch(run_id) as ended:
+            run = await self.get(thread_id, run_id)
+            if run.status not in ACTIVE:
+                return await self._executor.result_of(run)
+            return await self._end_of(run, ended)
+
+    async def join_stream(
+        self,
+        thread_id: str | None,
+        run_id: str,
+        *,
+        after: int | None,
+        modes: Collection[str],
+        cancel_on_disconnect: bool,
+    ) -> RunStream:
+        """Listen to a run somebody made.
+
+        Args:
+            thread_id: Its thread, or ``None`` to find it by its own id alone.
+            run_id: The run.
+            after: Replay what is kept behind this ``seq``, 0 for everything kept; ``None`` for
+                new events only.
+            modes: Only events of these stream modes; empty for all. ``metadata`` and ``error``
+                always come.
+            cancel_on_disconnect: Whether losing this reader cancels the run.
+
+        The events of a run that has ended and of which nothing is kept end at once.
+
+        Raises:
+            NotFoundError: No such run on this thread.
+        """
+        run = await self.get(thread_id, run_id)
+        heard = self._bus.subscribe(run_id, after=after)
+        if run.status in ACTIVE:
+            run = await self.get(thread_id, run_id)  # it may have ended before the subscription
+        if run.status not in ACTIVE:
+            self._bus.close(run_id)
+        return self._stream(run, heard, modes=modes, cancel_on_disconnect=cancel_on_disconnect)
+
+    async def cancel(
+        self, thread_id: str | None, run_id: str, *, action: CancelAction, wait: bool
+    ) -> Run:
+        """Stop a run; one that has ended stays as it is.
+
+        Args:
+            thread_id: Its thread, or ``None`` to find it by its own id alone.
+            run_id: The run.
+            action: ``interrupt`` ends it as ``interrupted`` with what it had done; ``rollback``
+                removes what it did, checkpoints and run.
+            wait: Whether to return only once it no longer executes.
+
+        Returns:
+            The run as it is on return (as it was, when it was rolled back).
+
+        Raises:
+            NotFoundError: No such run on this thread.
+        """
+        with self._executor.endings.watch(run_id) as ended:
+            run = await self.get(thread_id, run_id)
+            if run.status not in ACTIVE:
+                return run
+            asked = await self._stop(run, action)
+            if not wait or asked.status not in ACTIVE:
+                return asked
+            try:
+                return (await self._end_of(asked, ended)).run
+            except NotFoundError:  # rolled back by another process
+                return asked
+
+    async def cancel_many(
+        self,
+        *,
+        action: CancelAction,
+        thread_id: str | None = None,
+        run_ids: Sequence[str] | None = None,
+        status: Literal["pending", "running", "all"] = "all",
+    ) -> int:
+        """Ask every active run that is meant to stop, without waiting; unknown ones are no error.
+
+        Args:
+            action: See ``cancel``.
+            thread_id: Only runs of this thread.
+            run_ids: Only these; ``None`` for all.
+            status: Only runs with this status.
+
+        Returns:
+            How many were asked.
+        """
+        statuses: tuple[RunStatus, ...] = ACTIVE_STATUSES if status == "all" else (status,)
+        found = await self._active(thread_id, run_ids, statuses)
+        for run in found:
+            await self._stop(run, action)
+        return len(found)
+
+    async def stop_thread(self, thread_id: str) -> None:
+        """Stop every active run of a thread and return once none of them can write any more.
+
+        What is then deleted of the thread stays deleted. An unknown thread is no error.
+        """
+        while found := await self._active(thread_id, None, ACTIVE_STATUSES):
+            for run in sorted(found, key=lambda run: run.status):  # pending ones first
+                with contextlib.suppress(NotFoundError):
+                    await self.cancel(thread_id, run.run_id, action="interrupt", wait=True)
+
+    async def get(self, thread_id: str | None, run_id: str) -> Run:
+        """Read one; with a thread id, only if it is that thread's.
+
+        Raises:
+            NotFoundError: No such run there.
+        """
+        run = await self._resources.runs.get(run_id, thread_id=thread_id)
+        if run is None:
+            raise NotFoundError("run", run_id)
+        return run
+
+    async def list(self, query: RunQuery) -> Listing[Run]:
+        """Read a page, newest first.
+
+        Raises:
+            NotFoundError: The query names a thread that does not exist.
+        """
+        page = await self._resources.runs.search(query)
+        if query.thread_id is not None and not page.total:
+            await self._require_thread(query.thread_id)
+        return page
+
+    async def delete(self, thread_id: str | None, run_id: str) -> None:
+        """Delete a run; an active one is stopped first, and its checkpoints stay.
+
+        Raises:
+            NotFoundError: No such run on this thread.
+        """
+        await self.cancel(thread_id, run_id, action="interrupt", wait=True)
+        await self._resources.runs.delete(run_id)
+        self._bus.forget(run_id)
+
+    async def _begin(self, run_id: str, request: RunRequest) -> Run:
+        """Admit a run and start it if a slot is free; tell the runs it displaces."""
+        assistant = await self._assistant(request.assistant_id)
+        thread_id = request.thread_id or new_id()
+        new = NewRun(
+            run_id=run_id,
+            thread_id=thread_id,
+            assistant_id=assistant.assistant_id,
+            kwargs=run_kwargs(request, assistant),
+            metadata=request.metadata,
+            multitask_strategy=request.multitask_strategy,
+            after_seconds=request.after_seconds,
+            thread_metadata={
+                "graph_id": assistant.graph_id,
+                "assistant_id": assistant.assistant_id,
+            },
+            thread_config=thread_config(request),
+        )
+        if request.thread_id is None:
+            await self._resources.threads.create(NewThread(thread_id, dict(request.metadata)))
+        slot = None if request.after_seconds > 0 else self._executor.reserve()
+        try:
+            admission = await self._admit(request, new, slot)
+        except BaseException:
+            if slot is not None:
+                slot.release()
+            raise
+        self._start(admission, slot)
+        for displaced in admission.displaced:
+            await self._told(displaced, request.multitask_strategy)
+        return admission.run
+
+    async def _admit(self, request: RunRequest, new: NewRun, slot: Slot | None) -> Admission:
+        claim = None if slot is None else self._executor.claim
+        asked = request.thread_status_in
+        runs = self._resources.runs
+        try:
+            return await runs.admit(new, claim=claim, thread_status_in=asked)
+        except NotFoundError:
+            if request.if_not_exists != "create":
+                raise
+        with contextlib.suppress(AlreadyExistsError):
+            await self._resources.threads.create(NewThread(new.thread_id, {}))
+        return await runs.admit(new, claim=claim, thread_status_in=asked)
+
+    def _start(self, admission: Admission, slot: Slot | None) -> None:
+        if slot is not None and admission.run.status == "running":
+            self._executor.start(admission.run, slot)
+            return
+        if slot is not None:
+            slot.release()
+        self._executor.expect_work()
+
+    async def _assistant(self, ident: str) -> Assistant:
+        """Find an assistant by its id or, meaning the default one, by its graph's id."""
+        found = await self._resources.assistants.get(self._graphs.assistant_id_of(ident))
+        found = found or await self._resources.assistants.get(ident)
+        if found is None:
+            raise NotFoundError("assistant", ident)
+        if found.graph_id not in self._graphs.graph_ids:
+            raise NotFoundError("graph", found.graph_id)
+        return found
+
+    async def _stop(self, run: Run, action: CancelAction) -> Run:
+        """Record that a run is to stop, and stop it at once if it executes here."""
+        asked = await self._resources.runs.request_cancel(run.run_id, action)
+        if asked is None:
+            return run
+        await self._told(asked, action)
+        return asked
+
+    async def _told(self, run: Run, strategy: str) -> None:
+        """Pass on that a run was asked to stop, or ended because it had not begun."""
+        action: CancelAction = "rollback" if strategy == "rollback" else "interrupt"
+        if run.status == "running":
+            self._executor.stop(run.run_id, action)
+            return
+        self._executor.announce(RunResult(run, None))
+        if is_temporary(run):
+            await self._executor.erase(run.thread_id)
+        self._executor.expect_work()
+
+    async def _abandon(self, beginning: asyncio.Task[Run]) -> None:
+        """Cancel a run whose only reader went away."""
+        run = await beginning
+        await self._stop(run, "interrupt")
+
+    async def _end_of(self, run: Run, ended: asyncio.Future[RunResult]) -> RunResult:
+        """Wait for the end of a run, wherever it executes.
+
+        Raises:
+            NotFoundError: Another process executed it and it was deleted.
+        """
+        while not ended.done():
+            is_here = self._executor.holds(run.run_id)
+            await asyncio.wait({ended}, timeout=None if is_here else self._poll_seconds)
+            if ended.done() or self._executor.holds(run.run_id):
+                continue
+            row = await self.get(run.thread_id, run.run_id)
+            if row.status not in ACTIVE and not ended.done():
+                return await self._executor.result_of(row)
+        return ended.result()
+
+    def _stream(
+        self,
+        run: Run,
+        heard: AsyncIterator[Sequence[Event]],
+        *,
+        modes: Collection[str],
+        cancel_on_disconnect: bool,
+    ) -> RunStream:
+        watching = self._spawn(self._close_after_end(run)) if run.status in ACTIVE else None
+
+        async def close(disconnected: bool) -> None:
+            if watching is not None:
+                watching.cancel()
+            await _aclose(heard)
+            if disconnected and cancel_on_disconnect:
+                await self._detached(self._stop(run, "interrupt"))
+
+        return RunStream(run, _only(heard, modes), close)
+
+    async def _close_after_end(self, run: Run) -> None:
+        """End a run's channel here when another process executed it."""
+        with self._executor.endings.watch(run.run_id) as ended, contextlib.suppress(NotFoundError):
+            await self._end_of(run, ended)
+        self._bus.close(run.run_id)
+
+    async def _active(
+        self,
+        thread_id: str | None,
+        run_ids: Collection[str] | None,
+        statuses: Sequence[RunStatus],
+    ) -> Sequence[Run]:
+        found: Sequence[Run] = ()
+        offset: int | None = 0
+        while offset is not None:
+            page = await self._resources.runs.search(
+                RunQuery(thread_id=thread_id, statuses=statuses, offset=offset)
+            )
+            found = [*found, *page.rows]
+            offset = page.next_offset
+        return [run for run in found if run_ids is None or run.run_id in run_ids]
+
+    async def _require_thread(self, thread_id: str) -> None:
+        if await self._resources.threads.get(thread_id) is None:
+            raise NotFoundError("thread", thread_id)
+
+    async def _detached(self, work: Awaitable[T]) -> T:
+        """Do something to its end even if the caller is cancelled meanwhile."""
+        return await asyncio.shield(self._spawn(work))
+
+    def _spawn(self, work: Awaitable[T]) -> asyncio.Task[T]:
+        async def done() -> T:
+            return await work
+
+        task = asyncio.create_task(done())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+
+async def _only(
+    heard: AsyncIterator[list[Event]], modes: Collection[str]
+) -> AsyncIterator[list[Event]]:
+    async for burst in heard:
+        if asked := [event for event in burst if is_asked(event.name, modes)]:
+            yield asked
+
+
+async def _aclose(heard: object) -> None:
+    close = getattr(heard, "aclose", None)
+    if close is not None:
+        await close()
