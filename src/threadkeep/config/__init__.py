@@ -1,0 +1,1 @@
+"""What the user wrote: ``langgraph.json`` and the environment."""

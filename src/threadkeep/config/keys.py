@@ -1,0 +1,143 @@
+"""The keys of ``langgraph.json``: what each means here, or why it is not honoured.
+
+Source: the keys are LangGraph's own, as langgraph-cli 0.4 reads them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+Standing = Literal["served", "image", "later", "refused"]
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One key.
+
+    Attributes:
+        standing: ``served``: honoured. ``image``: matters only when an image is built, accepted in
+            silence. ``later``: accepted, named in one warning. ``refused``: an error when set,
+            because going on without it would mislead.
+        says: What it does when served; else what does not happen.
+        remedy: What to do about a refused one.
+        holds: The value is an object whose keys stand in this table too.
+    """
+
+    standing: Standing
+    says: str
+    remedy: str = ""
+    holds: bool = False
+
+
+def _disabled(what: str) -> Key:
+    return Key(
+        "refused",
+        f"{what} cannot be switched off yet, so they would stay open",
+        "Remove the key, or close the routes in a proxy",
+    )
+
+
+_IMAGE = Key("image", "Used when an image is built.")
+_ABSENT = Key("image", "What it switches off is not served.")
+
+KEYS: Mapping[str, Key] = {
+    "graphs": Key(
+        "served",
+        "What is served: graph id to `path/file.py:export` or `package.module:export`, or to "
+        '`{"path": …, "description": …}`. The export is a graph, a builder, or a function of '
+        "either.",
+    ),
+    "dependencies": Key(
+        "served",
+        "Folders beside the file, put on the import path; a local one must exist. Packages are "
+        "for the image and must be installed already.",
+    ),
+    "env": Key(
+        "served",
+        "A file of `NAME=value` lines, or an object. What the environment sets already wins.",
+    ),
+    "store": Key("served", "Long-term memory.", holds=True),
+    "store.ttl": Key("served", "The lifetime of items.", holds=True),
+    "store.ttl.default_ttl": Key("served", "Minutes an item lives when it says nothing itself."),
+    "store.ttl.refresh_on_read": Key("served", "Whether a read restarts the lifetime (true)."),
+    "store.ttl.omit_expired": Key("image", "Always so: an expired item reads as absent."),
+    "store.ttl.sweep_interval_minutes": Key(
+        "later", "expired items read as absent at once, but their rows stay"
+    ),
+    "store.index": Key(
+        "later", "there is no semantic search yet: a search with `query` answers unranked"
+    ),
+    "store.scope": Key(
+        "refused",
+        "items cannot be kept apart by scope yet, so all callers would share them",
+        "Remove the key if that is wanted",
+    ),
+    "store.adapter": Key(
+        "refused",
+        "another store cannot be put behind the server yet, so items would go elsewhere",
+        "Remove the key, or pass the store to threadkeep.create_app(store=…)",
+    ),
+    "checkpointer": Key("served", "The memory of threads.", holds=True),
+    "checkpointer.path": Key(
+        "refused",
+        "a saver named in the file is not used, so conversations would go elsewhere",
+        "Remove the key, or pass the saver to threadkeep.create_app(checkpointer=…)",
+    ),
+    "checkpointer.type": Key("later", "the database decides where threads are kept"),
+    "checkpointer.ttl": Key("later", "threads are kept until they are deleted"),
+    "checkpointer.serde": Key("later", "threadkeep's own rules say which types are restored"),
+    "checkpointer.prune": Key("later", "old checkpoints are kept"),
+    "auth": Key(
+        "refused",
+        "authentication is not enforced yet, so everybody could read everything",
+        "Remove the key to serve without it on 127.0.0.1",
+    ),
+    "encryption": Key(
+        "refused",
+        "nothing is encrypted at rest yet",
+        "Remove the key to store plain text",
+    ),
+    "http": Key("served", "The server.", holds=True),
+    "http.cors": Key("served", "Which other origins a browser may call from.", holds=True),
+    "http.cors.allow_origins": Key("served", "Origins, or `*`."),
+    "http.cors.allow_origin_regex": Key("served", "Origins as a regular expression."),
+    "http.cors.allow_methods": Key("served", "Methods (all)."),
+    "http.cors.allow_headers": Key("served", "Request headers (all)."),
+    "http.cors.allow_credentials": Key("served", "Whether cookies are sent (false)."),
+    "http.cors.expose_headers": Key("served", "Response headers a script may read."),
+    "http.cors.max_age": Key("served", "Seconds a browser may keep the answer (600)."),
+    "http.mount_prefix": Key("served", "A path before every route, e.g. `/agents`."),
+    "http.app": Key(
+        "refused",
+        "an app of your own is not mounted, and the middleware in it would not guard the routes",
+        "Remove the key, and mount threadkeep.create_app() in your app",
+    ),
+    "http.enable_custom_route_auth": _ABSENT,
+    "http.middleware_order": _ABSENT,
+    "http.configurable_headers": Key("later", "no header reaches a graph's configuration"),
+    "http.logging_headers": Key("later", "no header is logged"),
+    "http.disable_assistants": _disabled("the assistants' routes"),
+    "http.disable_threads": _disabled("the threads' routes"),
+    "http.disable_runs": _disabled("the runs' routes"),
+    "http.disable_store": _disabled("the store's routes"),
+    "http.disable_meta": _disabled("the system routes"),
+    "http.disable_mcp": _ABSENT,
+    "http.disable_a2a": _ABSENT,
+    "http.disable_ui": _ABSENT,
+    "http.disable_webhooks": _ABSENT,
+    "webhooks": Key("later", "no webhook is called"),
+    "priority": Key("later", "runs start in the order they came"),
+    "ui": Key("later", "no user interface is bundled"),
+    "ui_config": Key("later", "no user interface is bundled"),
+    "python_version": _IMAGE,
+    "node_version": _IMAGE,
+    "api_version": _IMAGE,
+    "base_image": _IMAGE,
+    "image_distro": _IMAGE,
+    "pip_config_file": _IMAGE,
+    "pip_installer": _IMAGE,
+    "source": _IMAGE,
+    "dockerfile_lines": _IMAGE,
+    "keep_pkg_tools": _IMAGE,
+    "$schema": _IMAGE,
+}

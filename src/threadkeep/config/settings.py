@@ -1,0 +1,185 @@
+"""The environment: one frozen ``Settings``, each field with its variable, unit and default."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from threadkeep.config.explain import nearest
+from threadkeep.errors import ConfigError
+
+PREFIX = "THREADKEEP_"
+DATABASE_VARIABLES = ("THREADKEEP_DATABASE_URL", "DATABASE_URI", "POSTGRES_URI")
+DATABASE_FILE = ".threadkeep/threadkeep.db"
+
+# Variables of this project that mean a protection or a source of data: neglecting one would
+# mislead, so a value is refused as long as nothing honours it.
+REFUSED = {
+    "THREADKEEP_SECRET_KEY": "encryption at rest is not served yet, so nothing would be encrypted",
+    "THREADKEEP_READ_THROUGH_URL": "reading through to an older saver is not served yet, so its "
+    "threads would look empty",
+}
+# Accepted, and named once in a warning.
+NOT_SERVED = ("THREADKEEP_REDIS_URL", "THREADKEEP_ADMINS", "THREADKEEP_DATABASE_DIRECT_URL")
+
+
+def _whole(text: str) -> int:
+    return int(text)
+
+
+def _positive(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(text)
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """How one setting is read.
+
+    Attributes:
+        name: The environment variable.
+        expected: What may stand there, in words.
+        parse: Text to value; raises ``ValueError``.
+        least: The smallest value accepted.
+        unit: Of the number; empty for a count.
+        says: What the setting does, for the reference page.
+    """
+
+    name: str
+    expected: str
+    parse: Callable[[str], Any]
+    least: float
+    unit: str
+    says: str
+
+
+def _count(name: str, default: int, unit: str, says: str) -> Any:
+    variable = Variable(PREFIX + name, "a whole number from 1", _whole, 1, unit, says)
+    return field(default=default, metadata={"variable": variable})
+
+
+def _seconds(name: str, default: float | None, says: str, *, least: float) -> Any:
+    expected = f"a number of seconds from {least:g}"
+    variable = Variable(PREFIX + name, expected, _positive, least, "seconds", says)
+    return field(default=default, metadata={"variable": variable})
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the environment decides.
+
+    Attributes:
+        database_url: Where everything is kept; see ``DATABASE_VARIABLES`` for who decides.
+        warnings: What was found and is not honoured, one sentence each.
+    """
+
+    database_url: str
+    max_page_size: int = _count(
+        "MAX_PAGE_SIZE", 1000, "rows", "The largest page of any list or search."
+    )
+    max_body_bytes: int = _count(
+        "MAX_BODY_BYTES", 32 * 1024 * 1024, "bytes", "The largest request body."
+    )
+    events_per_run: int = _count(
+        "EVENTS_PER_RUN", 10_000, "events", "Events kept for readers that come back, per run."
+    )
+    finished_runs_kept: int = _count(
+        "FINISHED_RUNS_KEPT", 50, "runs", "Finished runs whose events are still kept."
+    )
+    heartbeat_seconds: float = _seconds(
+        "HEARTBEAT_SECONDS", 15.0, "Silence on a stream after which a comment is sent.", least=0.1
+    )
+    lease_seconds: float = _seconds(
+        "LEASE_SECONDS",
+        30.0,
+        "How long a process that says nothing still owns its runs; after it, the runs of a "
+        "process that is gone fail and their threads are free.",
+        least=0.5,
+    )
+    run_timeout_seconds: float | None = _seconds(
+        "RUN_TIMEOUT_SECONDS", None, "A run that takes longer ends with `timeout`.", least=0.001
+    )
+    jobs: int = _count("JOBS", 10, "runs", "Runs that one process executes at the same time.")
+    warnings: tuple[str, ...] = ()
+
+
+def variables() -> Mapping[str, tuple[Variable, Any]]:
+    """Return each field that one variable decides, with its variable and default."""
+    return {
+        item.name: (item.metadata["variable"], item.default)
+        for item in fields(Settings)
+        if "variable" in item.metadata
+    }
+
+
+def read_settings(environment: Mapping[str, str], *, folder: Path) -> Settings:
+    """Read the settings; an empty variable counts as absent.
+
+    Args:
+        environment: ``os.environ`` with the project's ``env`` below it.
+        folder: Where the database file lies when no variable names a database.
+
+    Raises:
+        ConfigError: A value is wrong, or a variable asks for what is not served; names the
+            variable, the value and what is expected. A database address is never shown.
+    """
+    _refuse(environment)
+    values = {
+        name: _value(variable, environment)
+        for name, (variable, _) in variables().items()
+        if environment.get(variable.name)
+    }
+    return Settings(
+        database_url=database_url(environment, folder=folder),
+        warnings=_warnings(environment),
+        **values,
+    )
+
+
+def database_url(environment: Mapping[str, str], *, folder: Path) -> str:
+    """Return the storage address: the first of ``DATABASE_VARIABLES``, else a file in ``folder``.
+
+    Raises:
+        ConfigError: The variable's value is no address.
+    """
+    for name in DATABASE_VARIABLES:
+        url = environment.get(name)
+        if url and "://" not in url:
+            raise ConfigError(
+                f"{name} is no storage address; expected memory://, sqlite:///path.db or "
+                "postgresql://user:password@host/database"
+            )
+        if url:
+            return url
+    return f"sqlite:///{folder.absolute() / DATABASE_FILE}"
+
+
+def _value(variable: Variable, environment: Mapping[str, str]) -> Any:
+    text = environment[variable.name]
+    try:
+        value = variable.parse(text)
+    except ValueError:
+        value = None
+    if value is None or value < variable.least:
+        raise ConfigError(f"{variable.name}: found {text!r}; expected {variable.expected}")
+    return value
+
+
+def _refuse(environment: Mapping[str, str]) -> None:
+    for name, reason in REFUSED.items():
+        if environment.get(name):
+            raise ConfigError(f"{name}: {reason}. Unset it to go on without")
+
+
+def _warnings(environment: Mapping[str, str]) -> tuple[str, ...]:
+    known = {variable.name for variable, _ in variables().values()}
+    known |= {*DATABASE_VARIABLES, *REFUSED, *NOT_SERVED}
+    ours = sorted(name for name in environment if name.startswith(PREFIX))
+    unknown = [n for n in ours if n not in known and not n.startswith(PREFIX + "TEST_")]
+    return (
+        *(f"{name} is not served yet and has no effect" for name in ours if name in NOT_SERVED),
+        *(f"{name} is no setting of threadkeep{nearest(name, known)}" for name in unknown),
+    )

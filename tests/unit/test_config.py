@@ -1,0 +1,175 @@
+"""``langgraph.json``: what is read from it, and how a mistake in it is told."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from threadkeep.config.keys import KEYS
+from threadkeep.config.langgraph_json import GraphEntry, Project, read_project
+from threadkeep.errors import ConfigError
+
+GRAPHS = {"agent": "./agent.py:graph"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path
+
+
+def read(folder: Path, **keys: Any) -> Project:
+    file = folder / "langgraph.json"
+    file.write_text(json.dumps({"graphs": GRAPHS} | keys))
+    return read_project(file)
+
+
+def mistake(folder: Path, **keys: Any) -> str:
+    with pytest.raises(ConfigError) as caught:
+        read(folder, **keys)
+    return str(caught.value)
+
+
+def test_graphs_are_read_in_order_with_path_export_and_description(folder: Path) -> None:
+    graphs = {
+        "a": "./agent.py:graph",
+        "b": {"path": "package.module:make", "description": "Makes."},
+        "c": "C:\\agents\\c.py:graph",
+    }
+    assert read(folder, graphs=graphs).graphs == (
+        GraphEntry("a", "./agent.py", "graph"),
+        GraphEntry("b", "package.module", "make", "Makes."),
+        GraphEntry("c", "C:\\agents\\c.py", "graph"),
+    )
+
+
+def test_a_missing_file_says_how_to_get_one(folder: Path) -> None:
+    with pytest.raises(ConfigError, match="threadkeep new NAME"):
+        read_project(folder / "langgraph.json")
+
+
+def test_a_syntax_error_has_a_line_and_a_column(folder: Path) -> None:
+    file = folder / "langgraph.json"
+    file.write_text('{"graphs": {\n  "a": }')
+    with pytest.raises(ConfigError, match="line 2, column 8"):
+        read_project(file)
+
+
+@pytest.mark.parametrize(
+    ("graphs", "key"),
+    [
+        (None, "graphs"),
+        ({}, "graphs"),
+        ([], "graphs"),
+        ({"a": 5}, "graphs.a"),
+        ({"a": "agent.py"}, "graphs.a"),
+        ({"a": "agent.py:"}, "graphs.a"),
+        ({"a": "agent.py:not a name"}, "graphs.a"),
+        ({"a": {}}, "graphs.a"),
+        ({"a": {"path": "a.py:g", "descripton": "x"}}, "graphs.a.descripton"),
+        ({"a": {"path": "a.py:g", "description": 5}}, "graphs.a.description"),
+        ({"": "a.py:g"}, "graphs"),
+        ({"a": "./agent.ts:graph"}, "graphs.a"),
+    ],
+)
+def test_a_wrong_graph_names_file_key_found_and_expected(
+    folder: Path, graphs: Any, key: str
+) -> None:
+    text = mistake(folder, graphs=graphs)
+    assert text.startswith(f"langgraph.json: {key}: found ")
+    assert "; expected " in text
+
+
+def test_folders_of_dependencies_join_the_import_path(folder: Path) -> None:
+    (folder / "lib").mkdir()
+    project = read(folder, dependencies=[".", "./lib", "langchain_openai"])
+    assert project.import_paths == (folder, folder.resolve(), (folder / "lib").resolve())
+
+
+def test_a_local_dependency_must_exist(folder: Path) -> None:
+    assert "./gone" in mistake(folder, dependencies=["./gone"])
+    assert "a list of texts" in mistake(folder, dependencies=".")
+
+
+def test_env_is_a_file_or_an_object(folder: Path) -> None:
+    (folder / ".env").write_text("A=1\n# comment\nB='two words'\nEMPTY\n")
+    expected = {"A": "1", "B": "two words", "EMPTY": ""}
+    assert read(folder, env=".env").environment == expected
+    assert read(folder, env={"A": "1", "N": 2}).environment == {"A": "1", "N": "2"}
+
+
+@pytest.mark.parametrize("env", ["gone.env", "", 5, ["A"], {"A": {}}, {"A": True}])
+def test_a_wrong_env_is_told(folder: Path, env: Any) -> None:
+    assert mistake(folder, env=env).startswith("langgraph.json: env")
+
+
+def test_the_lifetime_of_items_is_read(folder: Path) -> None:
+    ttl = {"default_ttl": 60, "refresh_on_read": False, "omit_expired": True}
+    assert read(folder, store={"ttl": ttl}).item_ttl == {
+        "default_ttl": 60,
+        "refresh_on_read": False,
+    }
+    assert "minutes above 0" in mistake(folder, store={"ttl": {"default_ttl": 0}})
+    assert "true or false" in mistake(folder, store={"ttl": {"refresh_on_read": "no"}})
+
+
+def test_cors_and_the_mount_prefix_are_read(folder: Path) -> None:
+    http = {"cors": {"allow_origins": ["*"], "max_age": 5}, "mount_prefix": "/agents/"}
+    project = read(folder, http=http)
+    assert project.cors == {"allow_origins": ["*"], "max_age": 5}
+    assert project.mount_prefix == "/agents"
+    assert "a list of texts" in mistake(folder, http={"cors": {"allow_origins": "*"}})
+    assert "a path" in mistake(folder, http={"mount_prefix": "agents"})
+
+
+@pytest.mark.parametrize(
+    ("key", "config"),
+    [
+        ("auth", {"auth": {"path": "./auth.py:auth"}}),
+        ("encryption", {"encryption": {"path": "./e.py:e"}}),
+        ("checkpointer.path", {"checkpointer": {"path": "./s.py:s"}}),
+        ("http.app", {"http": {"app": "./app.py:app"}}),
+        ("http.disable_store", {"http": {"disable_store": True}}),
+        ("store.scope", {"store": {"scope": "user"}}),
+    ],
+)
+def test_what_would_mislead_in_silence_is_refused_with_the_reason(
+    folder: Path, key: str, config: dict[str, Any]
+) -> None:
+    text = mistake(folder, **config)
+    assert text == f"langgraph.json: {key}: {KEYS[key].says}. {KEYS[key].remedy}"
+
+
+def test_what_is_switched_off_anyway_is_no_mistake(folder: Path) -> None:
+    http = {"disable_store": False, "disable_mcp": True, "app": None}
+    assert read(folder, http=http).warnings == ()
+
+
+def test_keys_of_langgraph_that_have_no_effect_yet_are_named_once(folder: Path) -> None:
+    project = read(folder, store={"index": {"dims": 3}}, webhooks={}, python_version="3.12")
+    assert [text.split(" has ")[0] for text in project.warnings] == [
+        "langgraph.json: store.index",
+        "langgraph.json: webhooks",
+    ]
+
+
+def test_an_unknown_key_is_named_with_what_was_meant(folder: Path) -> None:
+    project = read(folder, grphs={}, http={"corse": {}})
+    assert project.warnings == (
+        "langgraph.json: grphs is no key that LangGraph knows (did you mean 'graphs'?)",
+        "langgraph.json: http.corse is no key that LangGraph knows (did you mean 'cors'?)",
+    )
+
+
+def test_a_section_that_is_no_object_is_told(folder: Path) -> None:
+    assert "store: found 5; expected an object" in mistake(folder, store=5)
+
+
+def test_a_long_wrong_value_is_cut(folder: Path) -> None:
+    assert len(mistake(folder, graphs={"a": "x" * 10_000})) < 250
+
+
+def test_every_key_says_what_it_does_and_each_refused_one_what_to_do() -> None:
+    assert [name for name, key in KEYS.items() if not key.says] == []
+    refused = [key for key in KEYS.values() if key.standing == "refused"]
+    assert all(key.remedy for key in refused)
