@@ -1,0 +1,1 @@
+"""The command line: words to calls, errors to one line and an exit code."""

@@ -1,0 +1,131 @@
+"""What can be said on the command line: every command and its options, as a parser.
+
+Building it imports none of the commands, so ``threadkeep --help`` answers at once.
+"""
+
+import argparse
+from collections.abc import Sequence
+from typing import NoReturn
+
+from threadkeep.errors import ConfigError
+
+DEFAULT_HOST = "127.0.0.1"
+DEFAULT_PORT = 2024
+LOG_LEVELS = ("CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG")
+EPILOG = (
+    "Exit codes: 0 done, 1 it failed, 2 wrong words or configuration, 3 the store contradicts "
+    "itself."
+)
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose mistakes are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise instead of printing the usage; ``main`` tells it and exits with 2."""
+        raise ConfigError(f"{message}; see `{self.prog} --help`")
+
+
+def parser() -> Parser:
+    """Return the parser of every command; ``command`` is the module that runs the chosen one."""
+    root = Parser(
+        prog="threadkeep",
+        description="Durable memory for LangGraph agents, and a server for their graphs.",
+        epilog=EPILOG,
+        allow_abbrev=False,
+    )
+    root.add_argument("--version", action="store_true", help="print the version and exit")
+    _everywhere(root)
+    commands = root.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
+    _dev(commands)
+    _new(commands)
+    return root
+
+
+def _everywhere(command: argparse.ArgumentParser) -> None:
+    """Add the options that every command has, before and after its name."""
+    suppressed = argparse.SUPPRESS
+    command.add_argument(
+        "--json", action="store_true", default=suppressed, help="answer, and fail, as JSON"
+    )
+    command.add_argument(
+        "--debug", action="store_true", default=suppressed, help="show the traceback of an error"
+    )
+
+
+def _command(commands: "argparse._SubParsersAction[Parser]", name: str, does: str) -> Parser:
+    made: Parser = commands.add_parser(name, help=does, description=does, allow_abbrev=False)
+    _everywhere(made)
+    return made
+
+
+def _dev(commands: "argparse._SubParsersAction[Parser]") -> None:
+    dev = _command(
+        commands, "dev", "Serve the graphs of langgraph.json for development, with hot reload."
+    )
+    dev.add_argument(
+        "-c", "--config", default="langgraph.json", metavar="FILE", help="the file (%(default)s)"
+    )
+    dev.add_argument("--host", default=DEFAULT_HOST, help="the address (%(default)s)")
+    dev.add_argument(
+        "--port", type=_port, default=DEFAULT_PORT, help="the port, 0 for any free (%(default)s)"
+    )
+    dev.add_argument("--no-reload", action="store_true", help="do not watch the files")
+    dev.add_argument("--no-browser", action="store_true", help="accepted: no browser is opened")
+    dev.add_argument(
+        "--n-jobs-per-worker",
+        type=_jobs,
+        metavar="N",
+        help="runs at the same time (THREADKEEP_JOBS, else 10)",
+    )
+    dev.add_argument(
+        "--server-log-level",
+        type=str.upper,
+        choices=LOG_LEVELS,
+        default="INFO",
+        metavar="LEVEL",
+        help="least level of what is logged (%(default)s)",
+    )
+    dev.add_argument("--ssl-certfile", metavar="FILE", help="serve HTTPS with this certificate")
+    dev.add_argument("--ssl-keyfile", metavar="FILE", help="the certificate's key")
+    dev.add_argument(
+        "--allow-blocking",
+        action="store_true",
+        help="accepted: blocking calls are never refused",
+    )
+    dev.add_argument("--debug-port", type=_port, metavar="PORT", help="refused; says what to do")
+    dev.add_argument("--wait-for-client", action="store_true", help="refused; says what to do")
+    dev.add_argument("--studio-url", metavar="URL", help="refused; says what to do")
+    dev.add_argument("--tunnel", action="store_true", help="refused; says what to do")
+
+
+def _new(commands: "argparse._SubParsersAction[Parser]") -> None:
+    new = _command(commands, "new", "Make a project that runs at once and needs no API key.")
+    new.add_argument("path", metavar="NAME", help="the folder to make; an empty one may exist")
+
+
+def _port(text: str) -> int:
+    return _whole(text, 0, 65535, "a port")
+
+
+def _jobs(text: str) -> int:
+    return _whole(text, 1, 10_000, "a number of runs")
+
+
+def _whole(text: str, least: int, most: int, what: str) -> int:
+    if not text.isdecimal() or not least <= int(text) <= most:
+        raise argparse.ArgumentTypeError(f"{text!r} is not {what} from {least} to {most}")
+    return int(text)
+
+
+def parse(words: Sequence[str]) -> argparse.Namespace:
+    """Return the chosen command and its options.
+
+    Raises:
+        ConfigError: The words make no sense.
+        SystemExit: Help was asked for and printed.
+    """
+    chosen = parser().parse_args(words)
+    chosen.json = getattr(chosen, "json", False)
+    chosen.debug = getattr(chosen, "debug", False)
+    return chosen
