@@ -1,0 +1,1 @@
+"""LangGraph's two memories over ours: checkpoints of threads, and long-term items."""
