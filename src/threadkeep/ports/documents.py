@@ -20,6 +20,7 @@ REF_BYTES = 12  # an address: 10^6 threads of 10^5 documents collide with odds o
 PART_BYTES = 256 * 1024  # a body above this is split, so that no broker limit is ever met
 READ_BYTES = 2 * 1024 * 1024  # a quarter of the seed's broker limit: no reply is larger
 FIND_LIMIT = 1000  # documents in one page, at most
+IN_LIMIT = 1000  # values of one ``In``, at most
 
 CHECKPOINTS = "langgraph_checkpoints_v2"
 WRITES = "langgraph_writes_v2"
@@ -27,7 +28,7 @@ BLOBS = "langgraph_blobs_v2"
 ITEMS = "langgraph_items_v2"
 PARTS = "langgraph_parts_v2"
 
-FieldType = Literal["text", "integer", "bytes", "json"]
+FieldType = Literal["text", "id", "integer", "bytes", "json"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +37,10 @@ class Collection:
 
     Attributes:
         key: The key fields in order, each with its type; together they are the document's key,
-            unique within (scope, thread). Keys order as tuples: text by code point, bytes and
-            integers naturally; see ``checkpoint_id`` below for the one exception.
+            unique within (scope, thread). Keys order as tuples: ``text`` by code point, ``bytes``
+            and ``integer`` (64 bits, signed) naturally. An ``id`` is text too; lowercase UUIDs
+            order by code point before all other ids, which order by code point, so that a driver
+            may keep a UUID as 16 bytes. (One that begins with ``ff`` counts as another id.)
         fields: The other declared fields. A value is of the field's type, or ``None``. ``json``
             holds the text of a JSON object, for ``HasEntry`` conditions.
         addressed: Documents are content-addressed: the key is the one field ``ref``, of
@@ -51,22 +54,21 @@ class Collection:
     addressed: bool = False
 
 
-# ``checkpoint_id`` orders as text among canonical UUIDs (LangGraph's ids are UUIDv6, so by time)
-# and as text among all others, the others after the UUIDs: a driver may keep UUIDs as 16 bytes.
+# LangGraph's checkpoint ids are UUIDv6, so they order by time.
 COLLECTIONS: Mapping[str, Collection] = {
     spec.name: spec
     for spec in (
         Collection(
             CHECKPOINTS,
-            {"checkpoint_ns": "text", "checkpoint_id": "text"},
-            {"parent_id": "text", "source": "text", "step": "integer", "meta": "bytes"},
+            {"checkpoint_ns": "text", "checkpoint_id": "id"},
+            {"parent_id": "id", "source": "text", "step": "integer", "meta": "bytes"},
         ),
         Collection(
             WRITES,
             {
                 "checkpoint_ns": "text",
-                "checkpoint_id": "text",
-                "task_id": "text",
+                "checkpoint_id": "id",
+                "task_id": "id",
                 "part": "integer",
             },
         ),
@@ -96,7 +98,8 @@ class Document:
         body: Its bytes, at most ``max_body_bytes`` of the store.
         refs: Addresses of the documents it names, in order; each of ``REF_BYTES`` bytes, in any
             addressed collection of the same thread.
-        fields: Its other declared fields; a field left out is ``None``.
+        fields: Its other declared fields; a field left out is ``None``. A document that was read
+            has every one of them.
     """
 
     thread_id: str
@@ -149,7 +152,7 @@ class Is:
 
 @dataclass(frozen=True, slots=True)
 class In:
-    """A key or declared field equals one of some values; no value matches nothing."""
+    """A key or declared field equals one of at most ``IN_LIMIT`` values; none matches nothing."""
 
     name: str
     values: Sequence[Scalar]
@@ -239,7 +242,11 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What one thread stores in one collection: documents, and bytes of bodies, refs and keys."""
+    """What one thread stores in one collection: documents, and their bytes.
+
+    The bytes of a document, here and where a reply is cut at ``READ_BYTES``, are those of its
+    body, refs, key and fields: text in UTF-8, an integer as 8.
+    """
 
     documents: int
     size_bytes: int

@@ -1,0 +1,433 @@
+"""The document store in dictionaries: the reference the other drivers are compared with."""
+
+import threading
+from bisect import bisect_left, insort
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Any
+
+from threadkeep.errors import StorageError
+from threadkeep.ports.documents import (
+    COLLECTIONS,
+    READ_BYTES,
+    Batch,
+    Document,
+    Fetched,
+    Find,
+    Inserted,
+    Is,
+    Key,
+    Page,
+    Scope,
+    Staged,
+    Usage,
+)
+from threadkeep.rules.document_checks import (
+    check_batch,
+    check_find,
+    check_keys,
+    check_refs,
+    check_scope,
+)
+from threadkeep.rules.document_matches import matches
+from threadkeep.rules.document_order import field_order, key_order, size_of
+
+MAX_BODY_BYTES = 4 * 1024 * 1024  # twice a reply, so that callers meet one that fills it alone
+
+Order = tuple[Any, ...]
+
+
+class _Shelf:
+    """The documents of one collection and thread, in key order."""
+
+    def __init__(self, collection: str) -> None:
+        self._collection = collection
+        self._order: list[Order] = []
+        self._documents: dict[Order, Document] = {}
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def get(self, key: Key) -> Document | None:
+        return self._documents.get(key_order(self._collection, key))
+
+    def put(self, document: Document) -> None:
+        order = key_order(self._collection, document.key)
+        if order not in self._documents:
+            insort(self._order, order)
+        self._documents[order] = document
+
+    def pop(self, key: Key) -> None:
+        order = key_order(self._collection, key)
+        del self._documents[order]
+        del self._order[bisect_left(self._order, order)]
+
+    def under(self, prefix: Order, *, backwards: bool = False) -> Iterator[Document]:
+        """Iterate over the documents whose key begins with what sorts as ``prefix``."""
+        start = bisect_left(self._order, prefix)
+        stop = start
+        if backwards or not prefix:
+            stop = _end_of(self._order, prefix, start)
+            span = range(stop - 1, start - 1, -1) if backwards else range(start, stop)
+            yield from (self._documents[self._order[at]] for at in span)
+            return
+        while stop < len(self._order) and self._order[stop][: len(prefix)] == prefix:
+            yield self._documents[self._order[stop]]
+            stop += 1
+
+
+def _end_of(order: Sequence[Order], prefix: Order, start: int) -> int:
+    """Find where the keys that begin with ``prefix`` end, by bisection."""
+    low, high = start, len(order)
+    while low < high:
+        middle = (low + high) // 2
+        if order[middle][: len(prefix)] == prefix:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@dataclass
+class _Thread:
+    """What one thread stores; addressed documents of all collections are found by address too."""
+
+    shelves: dict[str, _Shelf] = field(default_factory=dict)
+    addressed: dict[bytes, Document] = field(default_factory=dict)
+
+    def shelf(self, collection: str) -> _Shelf:
+        return self.shelves.setdefault(collection, _Shelf(collection))
+
+    def get(self, collection: str, key: Key) -> Document | None:
+        shelf = self.shelves.get(collection)
+        return shelf.get(key) if shelf else None
+
+    def occupant(self, document: Document) -> Document | None:
+        """Return the document in whose place a new one would stand."""
+        if COLLECTIONS[document.collection].addressed:
+            return self.addressed.get(_ref(document))
+        return self.get(document.collection, document.key)
+
+    def put(self, document: Document) -> None:
+        present = self.occupant(document)
+        if present is not None and present.collection != document.collection:
+            self.shelf(present.collection).pop(present.key)
+        self.shelf(document.collection).put(document)
+        if COLLECTIONS[document.collection].addressed:
+            self.addressed[_ref(document)] = document
+
+    def pop(self, collection: str, key: Key) -> bool:
+        present = self.get(collection, key)
+        if present is None:
+            return False
+        self.shelf(collection).pop(key)
+        if COLLECTIONS[collection].addressed:
+            del self.addressed[_ref(present)]
+        return True
+
+
+def _ref(document: Document) -> bytes:
+    (ref,) = document.key
+    assert isinstance(ref, bytes)
+    return ref
+
+
+class MemoryDocumentStore:
+    """Keeps documents until it is let go of."""
+
+    def __init__(self, *, max_body_bytes: int = MAX_BODY_BYTES) -> None:
+        self._max_body_bytes = max_body_bytes
+        self._threads: dict[Scope, dict[str, _Thread]] = {}
+        self._lock = threading.Lock()
+        self._closed = False
+
+    @property
+    def max_body_bytes(self) -> int:
+        """See ``DocumentStore.max_body_bytes``."""
+        return self._max_body_bytes
+
+    def setup(self) -> None:
+        """See ``DocumentStore.setup``."""
+        self._check_open()
+
+    def insert(self, scope: Scope, batch: Batch) -> Inserted:
+        """See ``DocumentStore.insert``."""
+        self._check_open()
+        thread_id = check_batch(batch, self._max_body_bytes)
+        check_scope(scope, thread_id)
+        if thread_id is None:
+            return Inserted()
+        with self._lock:
+            threads = self._threads.setdefault(scope, {})
+            thread = threads.get(thread_id, _Thread())
+            if not all(thread.get(*required) for required in batch.requires):
+                return Inserted(written=False)
+            threads[thread_id] = thread
+            present = [
+                (document.collection, document.key)
+                for document in batch.documents
+                if not _put_where_absent(thread, document)
+                and not COLLECTIONS[document.collection].addressed
+            ]
+            for document in batch.replacing:
+                thread.put(_with_every_field(document))
+            return Inserted(present=present)
+
+    def fetch(
+        self, scope: Scope, thread_id: str, refs: Sequence[bytes], *, nodes: bool = False
+    ) -> Fetched:
+        """See ``DocumentStore.fetch``."""
+        self._check_open()
+        check_scope(scope, thread_id)
+        check_refs(refs)
+        with self._lock:
+            addressed = self._thread(scope, thread_id).addressed
+            waiting = list(dict.fromkeys(refs))
+            asked = set(waiting)
+            found: dict[bytes, Document] = {}
+            total = 0
+            for at, ref in enumerate(waiting):  # which grows while nodes are followed
+                document = addressed.get(ref)
+                if document is None:
+                    continue
+                total += size_of(document)
+                if found and total > READ_BYTES:
+                    return Fetched(found, waiting[at:])
+                found[ref] = _copy(document)
+                if nodes:
+                    inner = [name for name in dict.fromkeys(document.refs) if name not in asked]
+                    inner = [name for name in inner if name in addressed and addressed[name].refs]
+                    asked.update(inner)
+                    waiting.extend(inner)
+            return Fetched(found)
+
+    def find(self, scope: Scope, find: Find) -> Page:
+        """See ``DocumentStore.find``."""
+        self._check_open()
+        check_scope(scope, find.thread_id)
+        check_find(find)
+        with self._lock:
+            if find.limit == 0:
+                return Page(())
+            documents, more = _page(self._ordered(scope, find), find)
+            children = self._children(scope, find, documents)
+        if not find.bodies:
+            documents = [replace(document, body=b"") for document in documents]
+            children = [replace(document, body=b"") for document in children]
+        return Page([*map(_copy, documents)], [*map(_copy, children)], more)
+
+    def count(self, scope: Scope, find: Find) -> int:
+        """See ``DocumentStore.count``."""
+        self._check_open()
+        check_scope(scope, find.thread_id)
+        check_find(find)
+        with self._lock:
+            return sum(1 for _ in self._ordered(scope, replace(find, after=None)))
+
+    def remove(self, scope: Scope, thread_id: str, documents: Sequence[tuple[str, Key]]) -> int:
+        """See ``DocumentStore.remove``."""
+        self._check_open()
+        check_scope(scope, thread_id)
+        check_keys(documents)
+        with self._lock:
+            thread = self._thread(scope, thread_id)
+            return sum(thread.pop(collection, key) for collection, key in documents)
+
+    def erase(self, scope: Scope, thread_id: str) -> int:
+        """See ``DocumentStore.erase``."""
+        self._check_open()
+        check_scope(scope, thread_id)
+        with self._lock:
+            thread = self._threads.get(scope, {}).pop(thread_id, _Thread())
+            return sum(map(len, thread.shelves.values()))
+
+    def measure(self, scope: Scope, thread_id: str) -> Mapping[str, Usage]:
+        """See ``DocumentStore.measure``."""
+        self._check_open()
+        check_scope(scope, thread_id)
+        with self._lock:
+            shelves = self._thread(scope, thread_id).shelves
+            return {
+                name: Usage(len(shelf), sum(map(size_of, shelf.under(()))))
+                for name, shelf in shelves.items()
+                if len(shelf)
+            }
+
+    def close(self) -> None:
+        """See ``DocumentStore.close``."""
+        self._closed = True
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StorageError("the document store is closed")
+
+    def _thread(self, scope: Scope, thread_id: str) -> _Thread:
+        return self._threads.get(scope, {}).get(thread_id) or _Thread()
+
+    def _ordered(self, scope: Scope, find: Find) -> Iterator[Document]:
+        """Iterate over what meets the conditions, in the order asked for."""
+        threads = self._threads.get(scope, {})
+        wanted = sorted(threads) if find.thread_id is None else [find.thread_id]
+        prefix = _prefix(find)
+        names = len(COLLECTIONS[find.collection].key)
+        # One thread and all key fields but the last: the shelf's own order, read backwards.
+        backwards = find.newest_first and find.thread_id is not None and len(prefix) >= names - 1
+        found: Iterator[Document] = (
+            document
+            for thread_id in wanted
+            if thread_id in threads
+            for document in threads[thread_id]
+            .shelf(find.collection)
+            .under(prefix, backwards=backwards)
+            if all(matches(document, condition) for condition in find.where)
+        )
+        if find.newest_first and not backwards:
+            found = iter(sorted(sorted(found, key=_ties), key=_newest, reverse=True))
+        return found
+
+    def _children(self, scope: Scope, find: Find, documents: Sequence[Document]) -> list[Document]:
+        if find.children is None:
+            return []
+        children = [
+            child
+            for document in documents
+            for child in self._thread(scope, document.thread_id)
+            .shelf(find.children)
+            .under(key_order(find.collection, document.key))
+        ]
+        return sorted(children, key=_oldest)
+
+
+def _put_where_absent(thread: _Thread, document: Document) -> bool:
+    if thread.occupant(document) is not None:
+        return False
+    thread.put(_with_every_field(document))
+    return True
+
+
+def _with_every_field(document: Document) -> Document:
+    names = COLLECTIONS[document.collection].fields
+    return replace(
+        document,
+        refs=tuple(document.refs),
+        fields={name: document.fields.get(name) for name in names},
+    )
+
+
+def _copy(document: Document) -> Document:
+    return replace(document, fields=dict(document.fields))
+
+
+def _prefix(find: Find) -> Order:
+    """Return what the leading key fields sort by, as far as conditions name them."""
+    named = {each.name: each.value for each in find.where if isinstance(each, Is)}
+    prefix: list[Any] = []
+    for name in COLLECTIONS[find.collection].key:
+        if named.get(name) is None:
+            break
+        prefix.append(field_order(find.collection, name)(named[name]))
+    return tuple(prefix)
+
+
+def _oldest(document: Document) -> Order:
+    return document.thread_id, key_order(document.collection, document.key)
+
+
+def _newest(document: Document) -> Any:
+    return key_order(document.collection, document.key)[-1]
+
+
+def _ties(document: Document) -> Order:
+    return key_order(document.collection, document.key)[:-1], document.thread_id
+
+
+def _page(found: Iterator[Document], find: Find) -> tuple[list[Document], bool]:
+    if find.after is not None:
+        found = (document for document in found if _is_after(document, find))
+    page: list[Document] = []
+    total = 0
+    for document in islice(found, find.limit + 1):
+        total += size_of(document) if find.bodies else size_of(replace(document, body=b""))
+        if len(page) == find.limit or (page and total > READ_BYTES):
+            return page, True
+        page.append(document)
+    return page, False
+
+
+def _is_after(document: Document, find: Find) -> bool:
+    assert find.after is not None
+    thread_id, key = find.after
+    anchor = replace(document, thread_id=thread_id, key=key)
+    if not find.newest_first:
+        return _oldest(document) > _oldest(anchor)
+    if _newest(document) != _newest(anchor):
+        return bool(_newest(document) < _newest(anchor))
+    return _ties(document) > _ties(anchor)
+
+
+class AsyncMemoryDocumentStore:
+    """The awaiting face of the same documents; it never blocks, so it needs no thread."""
+
+    def __init__(self, store: MemoryDocumentStore) -> None:
+        self._store = store
+
+    @property
+    def max_body_bytes(self) -> int:
+        """See ``DocumentStore.max_body_bytes``."""
+        return self._store.max_body_bytes
+
+    async def setup(self) -> None:
+        """See ``DocumentStore.setup``."""
+        self._store.setup()
+
+    async def insert(self, scope: Scope, batch: Batch) -> Inserted:
+        """See ``DocumentStore.insert``."""
+        return self._store.insert(scope, batch)
+
+    def stage(self, scope: Scope, batch: Batch, *, within_seconds: float) -> Staged:
+        """See ``StagingDocumentStore.stage``; committed at once."""
+        return _Committed(self._store.insert(scope, batch))
+
+    async def fetch(
+        self, scope: Scope, thread_id: str, refs: Sequence[bytes], *, nodes: bool = False
+    ) -> Fetched:
+        """See ``DocumentStore.fetch``."""
+        return self._store.fetch(scope, thread_id, refs, nodes=nodes)
+
+    async def find(self, scope: Scope, find: Find) -> Page:
+        """See ``DocumentStore.find``."""
+        return self._store.find(scope, find)
+
+    async def count(self, scope: Scope, find: Find) -> int:
+        """See ``DocumentStore.count``."""
+        return self._store.count(scope, find)
+
+    async def remove(
+        self, scope: Scope, thread_id: str, documents: Sequence[tuple[str, Key]]
+    ) -> int:
+        """See ``DocumentStore.remove``."""
+        return self._store.remove(scope, thread_id, documents)
+
+    async def erase(self, scope: Scope, thread_id: str) -> int:
+        """See ``DocumentStore.erase``."""
+        return self._store.erase(scope, thread_id)
+
+    async def measure(self, scope: Scope, thread_id: str) -> Mapping[str, Usage]:
+        """See ``DocumentStore.measure``."""
+        return self._store.measure(scope, thread_id)
+
+    async def close(self) -> None:
+        """See ``DocumentStore.close``."""
+        self._store.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Committed:
+    """A staged batch that is already there."""
+
+    inserted: Inserted
+
+    async def committed(self) -> Inserted:
+        """See ``Staged.committed``."""
+        return self.inserted
