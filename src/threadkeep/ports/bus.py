@@ -1,9 +1,20 @@
 """The event bus: who is told what a run publishes. Not who executes it: that is the run's row."""
 
-from collections.abc import AsyncIterator
-from typing import Protocol
+from typing import Protocol, Self
 
 from threadkeep.model.events import Event
+
+
+class Subscription(Protocol):
+    """One listener to one run: an async iterator of bursts of at least one event, in order."""
+
+    def __aiter__(self) -> Self: ...
+
+    async def __anext__(self) -> list[Event]: ...
+
+    async def aclose(self) -> None:
+        """Stop listening: the iteration ends, also one that waits. Idempotent."""
+        ...
 
 
 class EventBus(Protocol):
@@ -15,7 +26,7 @@ class EventBus(Protocol):
     """
 
     def open(self, run_id: str, *, keep: bool) -> None:
-        """Prepare a run's channel.
+        """Prepare a run's channel; on a present one, ``keep`` holds from now on.
 
         Args:
             run_id: The run.
@@ -36,15 +47,18 @@ class EventBus(Protocol):
         ...
 
     def close(self, run_id: str) -> None:
-        """End the channel: listeners get what is left, then their iteration ends. Idempotent."""
+        """End the channel: listeners get what is left, then their iteration ends. Idempotent.
+
+        Who finds that a run has ended may close its channel, whether or not there was one.
+        """
         ...
 
     def forget(self, run_id: str) -> None:
         """Drop the channel and what it keeps; listeners' iterations end."""
         ...
 
-    def subscribe(self, run_id: str, *, after: int | None = None) -> AsyncIterator[list[Event]]:
-        """Listen to a run, in bursts of at least one event, in order.
+    def subscribe(self, run_id: str, *, after: int | None = None) -> Subscription:
+        """Listen to a run from this call on, also before the first event is awaited.
 
         Args:
             run_id: The run; one whose channel was closed and dropped ends at once.

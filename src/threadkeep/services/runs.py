@@ -22,7 +22,7 @@ from threadkeep.model.queries import Listing, RunQuery
 from threadkeep.model.requests import RunRequest
 from threadkeep.model.runs import ACTIVE, Admission, CancelAction, NewRun, Run, RunResult, RunStatus
 from threadkeep.model.threads import NewThread
-from threadkeep.ports.bus import EventBus
+from threadkeep.ports.bus import EventBus, Subscription
 from threadkeep.ports.resources import ResourceStore
 
 T = TypeVar("T")
@@ -43,7 +43,7 @@ class RunStream:
 
     run: Run
     events: AsyncIterator[list[Event]]
-    _close: Callable[[bool], Awaitable[None]]
+    _close: Callable[..., Awaitable[None]]
 
     async def aclose(self, *, disconnected: bool) -> None:
         """Stop listening; call it once, however the stream ended.
@@ -52,7 +52,7 @@ class RunStream:
             disconnected: The reader went away before the end: the run is cancelled where its
                 request (or the join) said so.
         """
-        await self._close(disconnected)
+        await self._close(disconnected=disconnected)
 
 
 class RunService:
@@ -377,17 +377,17 @@ class RunService:
     def _stream(
         self,
         run: Run,
-        heard: AsyncIterator[Sequence[Event]],
+        heard: Subscription,
         *,
         modes: Collection[str],
         cancel_on_disconnect: bool,
     ) -> RunStream:
         watching = self._spawn(self._close_after_end(run)) if run.status in ACTIVE else None
 
-        async def close(disconnected: bool) -> None:
+        async def close(*, disconnected: bool) -> None:
             if watching is not None:
                 watching.cancel()
-            await _aclose(heard)
+            await heard.aclose()
             if disconnected and cancel_on_disconnect:
                 await self._detached(self._stop(run, "interrupt"))
 
@@ -433,15 +433,7 @@ class RunService:
         return task
 
 
-async def _only(
-    heard: AsyncIterator[list[Event]], modes: Collection[str]
-) -> AsyncIterator[list[Event]]:
+async def _only(heard: Subscription, modes: Collection[str]) -> AsyncIterator[list[Event]]:
     async for burst in heard:
         if asked := [event for event in burst if is_asked(event.name, modes)]:
             yield asked
-
-
-async def _aclose(heard: object) -> None:
-    close = getattr(heard, "aclose", None)
-    if close is not None:
-        await close()
