@@ -84,11 +84,17 @@ class RunService:
         """
         return await self._detached(self._begin(new_id(), request))
 
-    async def wait(self, request: RunRequest) -> RunResult:
+    async def wait(
+        self, request: RunRequest, *, begun: Callable[[Run], None] | None = None
+    ) -> RunResult:
         """Make a run and wait for its end.
 
         When the caller's task is cancelled meanwhile, the run goes on, or is cancelled too where
         ``on_disconnect`` is ``cancel``.
+
+        Args:
+            request: What to run.
+            begun: Told the run once it is made, long before it has ended.
 
         Raises:
             NotFoundError: As ``create``; also ThreadBusyError and ThreadStatusError.
@@ -98,6 +104,8 @@ class RunService:
             beginning = self._spawn(self._begin(run_id, request))
             try:
                 run = await asyncio.shield(beginning)
+                if begun is not None:
+                    begun(run)
                 return await self._end_of(run, ended)
             except asyncio.CancelledError:
                 if request.on_disconnect == "cancel":
