@@ -108,14 +108,22 @@ class ItemStore(BaseStore):
         return cls(url=url, index=index, ttl=ttl)
 
     def __enter__(self) -> Self:
-        self.setup()
+        try:
+            self.setup()
+        except BaseException:
+            self.close()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
     async def __aenter__(self) -> Self:
-        await self.asetup()
+        try:
+            await self.asetup()
+        except BaseException:
+            await asyncio.to_thread(self.close)
+            raise
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -167,15 +175,22 @@ class ItemStore(BaseStore):
         """Return the resource store and its loop, opening and setting up an address once."""
         with self._lock:
             if self._loop is None:
-                self._thread = self._thread or LoopThread("threadkeep-items")
+                self._thread = LoopThread("threadkeep-items")
                 self._loop = self._thread.loop
             if self._resources is None:
-                assert self._url is not None
-                driver = open_driver(self._url)
-                resources = driver.resources()
-                post(self._loop, resources.setup())
-                self._driver, self._resources = driver, resources
+                self._driver, self._resources = self._open_address(self._loop)
             return self._resources, self._loop
+
+    def _open_address(self, loop: asyncio.AbstractEventLoop) -> tuple[Driver, ResourceStore]:
+        assert self._url is not None
+        driver = open_driver(self._url)
+        try:
+            resources = driver.resources()
+            post(loop, resources.setup())
+        except BaseException:
+            driver.close()
+            raise
+        return driver, resources
 
 
 async def _run(resources: ResourceStore, operations: Sequence[Op]) -> list[Result]:
