@@ -5,8 +5,9 @@ clamped, and ``Listing`` says what a page left out. Rows are values: what a call
 gives is never shared with the store. Times come from the store's ``Clock``.
 
 Everywhere: an identifier or name that is empty or holds NUL or a lone surrogate, and a negative
-limit or offset, are refused with ``InvalidRequestError``; JSON comes back exactly (``rules.json_text``
-says what of it is refused, with ``ValueNotStorableError``). What is refused changes nothing.
+limit or offset, are refused with ``InvalidRequestError``; JSON comes back exactly, and what of it
+is refused, with ``ValueNotStorableError``, is said in ``rules.json_text``. What is refused changes
+nothing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,7 +30,8 @@ from threadkeep.model.queries import (
 )
 from threadkeep.model.runs import Admission, CancelAction, Claim, NewRun, Outcome, Run
 from threadkeep.model.threads import NewThread, Thread, ThreadState, ThreadStatus
-from threadkeep.model.unset import UNSET, Unset
+from threadkeep.model.unset import UNSET as UNSET
+from threadkeep.model.unset import Unset as Unset
 
 
 class AssistantRepo(Protocol):
@@ -175,8 +177,9 @@ class RunRepo(Protocol):
         """Take up to ``limit`` pending runs that may start now, oldest first.
 
         Oldest means admitted first, whatever the clocks said. A run may start when its ``start_at``
-        has come and no run of its thread is running and no older one is pending. Each taken run becomes ``running``, owned, leased, its ``fence`` one
-        higher. Two claimers never take one run, nor two runs of one thread.
+        has come and no run of its thread is running and no older one is pending. Each taken run
+        becomes ``running``, owned, leased, its ``fence`` one higher. Two claimers never take one
+        run, nor two runs of one thread.
         """
         ...
 
@@ -312,6 +315,10 @@ class ItemRepo(Protocol):
         Raises:
             InvalidRequestError: What the operation's own method raises.
         """
+        ...
+
+    async def sweep(self, *, limit: int) -> int:
+        """Delete up to ``limit`` expired items, longest expired first; return how many."""
         ...
 
 

@@ -29,8 +29,8 @@ class Condition:
     operand: Any
 
 
-def parse_filter(given: Mapping[str, Any]) -> tuple[Condition, ...]:
-    """Return the conditions a filter states.
+def plain_filter(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a filter checked and made of plain JSON.
 
     Raises:
         InvalidFilterError: It is no filter: an operator without a key, an unknown operator, plain
@@ -38,11 +38,21 @@ def parse_filter(given: Mapping[str, Any]) -> tuple[Condition, ...]:
             that is not JSON.
     """
     try:
-        filters = normal_object(given, "the filter")
+        plain = normal_object(given, "the filter")
     except ValueNotStorableError as error:
         raise InvalidFilterError(str(error)) from error
+    parse_filter(plain)
+    return plain
+
+
+def parse_filter(plain: Mapping[str, Any]) -> tuple[Condition, ...]:
+    """Return the conditions that a plain filter states.
+
+    Raises:
+        InvalidFilterError: See ``plain_filter``.
+    """
     return tuple(
-        condition for key, operand in filters.items() for condition in _conditions(key, operand)
+        condition for key, operand in plain.items() for condition in _conditions(key, operand)
     )
 
 

@@ -1,0 +1,139 @@
+"""Assistants in memory."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from threadkeep.drivers.memory.tables import Tables, copy_row, sorted_page
+from threadkeep.errors import AlreadyExistsError, NotFoundError
+from threadkeep.model.assistants import Assistant, AssistantPatch, NewAssistant
+from threadkeep.model.queries import AssistantQuery, Listing, VersionQuery
+from threadkeep.rules.containment import contains
+from threadkeep.rules.identifiers import check_identifier
+from threadkeep.rules.inputs import (
+    plain_assistant,
+    plain_assistant_query,
+    plain_patch,
+    plain_version_query,
+)
+from threadkeep.rules.names import has_part
+from threadkeep.rules.paging import cut
+from threadkeep.rules.versions import first_version, next_version, rolled_back, snapshot_of
+
+_SORT_KEYS: Mapping[str, Callable[[Assistant], tuple[str | datetime, str]]] = {
+    "assistant_id": lambda row: (row.assistant_id, row.assistant_id),
+    "graph_id": lambda row: (row.graph_id, row.assistant_id),
+    "name": lambda row: (row.name, row.assistant_id),
+    "created_at": lambda row: (row.created_at, row.assistant_id),
+    "updated_at": lambda row: (row.updated_at, row.assistant_id),
+}
+
+
+class MemoryAssistantRepo:
+    """Satisfies ``AssistantRepo``."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+
+    async def create(self, new: NewAssistant) -> Assistant:
+        """See ``AssistantRepo.create``."""
+        plain = plain_assistant(new)
+        with self._tables.lock:
+            if plain.assistant_id in self._tables.assistants:
+                raise AlreadyExistsError("assistant", plain.assistant_id)
+            return copy_row(self._insert(plain))
+
+    async def ensure(self, new: Sequence[NewAssistant]) -> None:
+        """See ``AssistantRepo.ensure``."""
+        plain = [plain_assistant(each) for each in new]
+        with self._tables.lock:
+            for each in plain:
+                if each.assistant_id not in self._tables.assistants:
+                    self._insert(each)
+
+    async def get(self, assistant_id: str) -> Assistant | None:
+        """See ``AssistantRepo.get``."""
+        check_identifier("assistant_id", assistant_id)
+        with self._tables.lock:
+            row = self._tables.assistants.get(assistant_id)
+            return None if row is None else copy_row(row)
+
+    async def search(self, query: AssistantQuery) -> Listing[Assistant]:
+        """See ``AssistantRepo.search``."""
+        plain = plain_assistant_query(query)
+        page = self._tables.page(query.limit, query.offset)
+        with self._tables.lock:
+            listing = sorted_page(
+                [row for row in self._tables.assistants.values() if _matches(row, plain)],
+                page=page,
+                sort_keys=_SORT_KEYS,
+                sort_by=plain.sort_by,
+                sort_order=plain.sort_order,
+            )
+            return replace(listing, rows=[copy_row(row) for row in listing.rows])
+
+    async def update(self, assistant_id: str, patch: AssistantPatch) -> Assistant:
+        """See ``AssistantRepo.update``."""
+        check_identifier("assistant_id", assistant_id)
+        plain = plain_patch(patch)
+        with self._tables.lock:
+            active = self._active(assistant_id)
+            highest = max(self._tables.versions[assistant_id])
+            changed = next_version(active, plain, highest=highest, now=self._tables.now())
+            self._tables.assistants[assistant_id] = changed
+            self._tables.versions[assistant_id][changed.version] = snapshot_of(changed)
+            return copy_row(changed)
+
+    async def list_versions(self, assistant_id: str, query: VersionQuery) -> Listing[Assistant]:
+        """See ``AssistantRepo.list_versions``."""
+        check_identifier("assistant_id", assistant_id)
+        plain = plain_version_query(query)
+        page = self._tables.page(query.limit, query.offset)
+        with self._tables.lock:
+            versions = self._tables.versions.get(assistant_id, {})
+            found = [
+                versions[version]
+                for version in sorted(versions, reverse=True)
+                if contains(versions[version].metadata, plain.metadata)
+            ]
+            listing = cut(found, page)
+            return replace(listing, rows=[copy_row(row) for row in listing.rows])
+
+    async def set_latest(self, assistant_id: str, version: int) -> Assistant:
+        """See ``AssistantRepo.set_latest``."""
+        check_identifier("assistant_id", assistant_id)
+        with self._tables.lock:
+            active = self._active(assistant_id)
+            snapshot = self._tables.versions[assistant_id].get(version)
+            if snapshot is None:
+                raise NotFoundError("assistant version", f"{assistant_id}/{version}")
+            changed = rolled_back(active, snapshot, self._tables.now())
+            self._tables.assistants[assistant_id] = changed
+            return copy_row(changed)
+
+    async def delete(self, assistant_id: str) -> bool:
+        """See ``AssistantRepo.delete``."""
+        check_identifier("assistant_id", assistant_id)
+        with self._tables.lock:
+            self._tables.versions.pop(assistant_id, None)
+            return self._tables.assistants.pop(assistant_id, None) is not None
+
+    def _insert(self, new: NewAssistant) -> Assistant:
+        row = first_version(new, self._tables.now())
+        self._tables.assistants[row.assistant_id] = row
+        self._tables.versions[row.assistant_id] = {row.version: snapshot_of(row)}
+        return row
+
+    def _active(self, assistant_id: str) -> Assistant:
+        row = self._tables.assistants.get(assistant_id)
+        if row is None:
+            raise NotFoundError("assistant", assistant_id)
+        return row
+
+
+def _matches(row: Assistant, query: AssistantQuery) -> bool:
+    return (
+        query.graph_id in (None, row.graph_id)
+        and (query.name is None or has_part(row.name, query.name))
+        and contains(row.metadata, query.metadata)
+    )

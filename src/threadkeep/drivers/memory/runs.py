@@ -1,0 +1,209 @@
+"""Runs in memory: the rows are the queue here, too."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from threadkeep.drivers.memory.tables import Tables, copy_row
+from threadkeep.errors import AlreadyExistsError, ThreadStatusError
+from threadkeep.model.queries import Listing, RunQuery
+from threadkeep.model.runs import Admission, CancelAction, Claim, NewRun, Outcome, Run
+from threadkeep.model.threads import ThreadState, ThreadStatus
+from threadkeep.rules.containment import contains
+from threadkeep.rules.expiry import is_live
+from threadkeep.rules.identifiers import check_identifier
+from threadkeep.rules.inputs import (
+    check_claim,
+    plain_outcome,
+    plain_run,
+    plain_run_query,
+    plain_state,
+)
+from threadkeep.rules.multitask import AdmissionPlan, plan_admission
+from threadkeep.rules.paging import cut
+from threadkeep.rules.run_changes import admitted, asked, ended, lease_end, started
+from threadkeep.rules.run_states import CANCELLED, SERVER_RESTARTED
+from threadkeep.rules.thread_changes import settled, stamped
+
+
+class MemoryRunRepo:
+    """Satisfies ``RunRepo``."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+
+    async def admit(
+        self,
+        new: NewRun,
+        *,
+        claim: Claim | None,
+        thread_status_in: Sequence[ThreadStatus] | None = None,
+    ) -> Admission:
+        """See ``RunRepo.admit``."""
+        plain = plain_run(new)
+        if claim is not None:
+            check_claim(claim)
+        with self._tables.lock:
+            now = self._tables.now()
+            run = admitted(plain, now)
+            thread = self._tables.thread(plain.thread_id)
+            self._check_status(plain.thread_id, thread_status_in)
+            active = self._tables.runs.active_of(plain.thread_id)
+            plan = plan_admission(plain.multitask_strategy, active, thread_id=plain.thread_id)
+            if run.run_id in self._tables.runs.rows:
+                raise AlreadyExistsError("run", run.run_id)
+            displaced = self._displace(plan)
+            if claim is not None and plan.may_start and run.start_at <= now:
+                run = started(run, claim, now)
+            self._tables.runs.put(run)
+            self._tables.threads[thread.thread_id] = stamped(thread, plain, now)
+            return Admission(copy_row(run), thread.head_checkpoint_id, displaced)
+
+    async def get(self, run_id: str, *, thread_id: str | None = None) -> Run | None:
+        """See ``RunRepo.get``."""
+        check_identifier("run_id", run_id)
+        if thread_id is not None:
+            check_identifier("thread_id", thread_id)
+        with self._tables.lock:
+            run = self._tables.runs.rows.get(run_id)
+            if run is None or thread_id not in (None, run.thread_id):
+                return None
+            return copy_row(run)
+
+    async def search(self, query: RunQuery) -> Listing[Run]:
+        """See ``RunRepo.search``."""
+        plain = plain_run_query(query)
+        page = self._tables.page(query.limit, query.offset)
+        with self._tables.lock:
+            found = [run for run in self._tables.runs.rows.values() if _matches(run, plain)]
+            found.sort(key=lambda run: (run.created_at, run.run_id), reverse=True)
+            listing = cut(found, page)
+            return replace(listing, rows=[copy_row(run) for run in listing.rows])
+
+    async def claim(self, claim: Claim, *, limit: int) -> Sequence[Run]:
+        """See ``RunRepo.claim``."""
+        check_claim(claim)
+        with self._tables.lock:
+            now = self._tables.now()
+            startable = [run for run in self._heads() if run.start_at <= now]
+            taken = [started(run, claim, now) for run in startable[: max(limit, 0)]]
+            for run in taken:
+                self._tables.runs.put(run)
+            return [copy_row(run) for run in taken]
+
+    async def extend(
+        self, claim: Claim, run_ids: Sequence[str]
+    ) -> Mapping[str, CancelAction | None]:
+        """See ``RunRepo.extend``."""
+        check_claim(claim)
+        with self._tables.lock:
+            lease = lease_end(claim, self._tables.now())
+            found = (self._tables.runs.active.get(run_id) for run_id in run_ids)
+            owned = [run for run in found if run is not None and run.owner == claim.owner]
+            for run in owned:
+                self._tables.runs.put(replace(run, lease_expires_at=lease))
+            return {run.run_id: run.cancel for run in owned}
+
+    async def settle(
+        self, run_id: str, *, fence: int, outcome: Outcome, state: ThreadState | None
+    ) -> Run | None:
+        """See ``RunRepo.settle``."""
+        check_identifier("run_id", run_id)
+        final = plain_outcome(outcome)
+        left = None if state is None else plain_state(state)
+        with self._tables.lock:
+            run = self._tables.runs.active.get(run_id)
+            if run is None or run.status != "running" or run.fence != fence:
+                return None
+            return copy_row(self._settle(run, final, left))
+
+    async def request_cancel(self, run_id: str, action: CancelAction) -> Run | None:
+        """See ``RunRepo.request_cancel``."""
+        check_identifier("run_id", run_id)
+        with self._tables.lock:
+            run = self._tables.runs.rows.get(run_id)
+            if run is None:
+                return None
+            return copy_row(self._cancel(run, action))
+
+    async def release_expired(self) -> Sequence[Run]:
+        """See ``RunRepo.release_expired``."""
+        with self._tables.lock:
+            now = self._tables.now()
+            gone = [
+                run
+                for run in self._tables.runs.active.values()
+                if run.status == "running" and not is_live(run.lease_expires_at, now)
+            ]
+            return [copy_row(self._settle(run, SERVER_RESTARTED, None)) for run in gone]
+
+    async def next_start(self) -> float | None:
+        """See ``RunRepo.next_start``."""
+        with self._tables.lock:
+            now = self._tables.now()
+            waits = [(run.start_at - now).total_seconds() for run in self._heads()]
+            return max(0.0, min(waits)) if waits else None
+
+    async def delete(self, run_id: str) -> bool:
+        """See ``RunRepo.delete``."""
+        check_identifier("run_id", run_id)
+        with self._tables.lock:
+            run = self._tables.runs.rows.get(run_id)
+            if run is not None:
+                self._tables.runs.drop(run)
+            return run is not None
+
+    def _check_status(self, thread_id: str, wanted: Sequence[ThreadStatus] | None) -> None:
+        status = self._tables.shown(self._tables.thread(thread_id)).status
+        if wanted is not None and status not in wanted:
+            raise ThreadStatusError(thread_id, status, tuple(wanted))
+
+    def _displace(self, plan: AdmissionPlan) -> list[Run]:
+        if plan.action is None:
+            return []
+        stopped = [self._cancel(run, plan.action) for run in (*plan.end, *plan.ask)]
+        return [copy_row(run) for run in stopped]
+
+    def _cancel(self, run: Run, action: CancelAction) -> Run:
+        now = self._tables.now()
+        match run.status:
+            case "running":
+                changed = asked(run, action, now)
+                self._tables.runs.put(changed)
+            case "pending":
+                changed = ended(asked(run, action, now), CANCELLED, now)
+                self._tables.runs.put(changed)
+                if action == "rollback":
+                    self._tables.runs.drop(changed)
+            case _:
+                changed = run
+        return changed
+
+    def _settle(self, run: Run, outcome: Outcome, state: ThreadState | None) -> Run:
+        now = self._tables.now()
+        changed = ended(run, outcome, now)
+        thread = self._tables.thread(run.thread_id)
+        self._tables.threads[run.thread_id] = settled(thread, outcome, state, now)
+        self._tables.runs.put(changed)
+        return changed
+
+    def _heads(self) -> list[Run]:
+        """Return each thread's oldest active run where that is pending, oldest first.
+
+        A running run is always its thread's oldest active one: only the oldest may start.
+        """
+        active = self._tables.runs.active.values()
+        return [
+            run
+            for run in active
+            if run.status == "pending"
+            and self._tables.runs.active_of(run.thread_id)[0].run_id == run.run_id
+        ]
+
+
+def _matches(run: Run, query: RunQuery) -> bool:
+    return (
+        query.thread_id in (None, run.thread_id)
+        and query.assistant_id in (None, run.assistant_id)
+        and (query.statuses is None or run.status in query.statuses)
+        and contains(run.metadata, query.metadata)
+    )

@@ -1,0 +1,126 @@
+"""What the memory repos share: one lock, one clock, and the rows.
+
+Rows are frozen dataclasses whose JSON belongs to the tables alone; ``copy_row`` makes the copy a
+caller is given. A thread's ``status`` here is its own; ``shown`` adds ``busy``.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from datetime import datetime
+from threading import RLock
+from typing import Any, TypeVar
+
+from threadkeep.errors import InvalidRequestError, NotFoundError
+from threadkeep.model.assistants import Assistant
+from threadkeep.model.items import Item, Namespace
+from threadkeep.model.queries import Listing, SortOrder
+from threadkeep.model.runs import Run
+from threadkeep.model.threads import Thread
+from threadkeep.ports.clock import Clock
+from threadkeep.rules.json_text import copy_json
+from threadkeep.rules.paging import Page, cut, page_of
+from threadkeep.rules.run_states import is_active, shown_status
+
+RowT = TypeVar("RowT", Assistant, Thread, Run, Item)
+
+
+@dataclass(slots=True)
+class RunTable:
+    """Runs by id, in the order they were admitted, and which of them are active."""
+
+    rows: dict[str, Run] = field(default_factory=dict)
+    active: dict[str, Run] = field(default_factory=dict)
+    of_thread: dict[str, dict[str, Run]] = field(default_factory=dict)
+
+    def put(self, run: Run) -> None:
+        """Insert or replace one; its place in the order stays."""
+        self.rows[run.run_id] = run
+        waiting = self.of_thread.setdefault(run.thread_id, {})
+        if is_active(run.status):
+            self.active[run.run_id] = run
+            waiting[run.run_id] = run
+        else:
+            self._retire(run)
+
+    def drop(self, run: Run) -> None:
+        """Delete one."""
+        del self.rows[run.run_id]
+        self._retire(run)
+
+    def active_of(self, thread_id: str) -> Sequence[Run]:
+        """Return a thread's active runs, oldest first."""
+        return tuple(self.of_thread.get(thread_id, {}).values())
+
+    def _retire(self, run: Run) -> None:
+        self.active.pop(run.run_id, None)
+        waiting = self.of_thread.get(run.thread_id, {})
+        waiting.pop(run.run_id, None)
+        if not waiting:
+            self.of_thread.pop(run.thread_id, None)
+
+
+@dataclass(slots=True)
+class Tables:
+    """All rows of one memory store; hold ``lock`` around each method of a repo."""
+
+    clock: Clock
+    max_page_size: int
+    lock: RLock = field(default_factory=RLock)
+    assistants: dict[str, Assistant] = field(default_factory=dict)
+    versions: dict[str, dict[int, Assistant]] = field(default_factory=dict)
+    threads: dict[str, Thread] = field(default_factory=dict)
+    runs: RunTable = field(default_factory=RunTable)
+    items: dict[tuple[Namespace, str], Item] = field(default_factory=dict)
+
+    def now(self) -> datetime:
+        """Return the present moment."""
+        return self.clock.now()
+
+    def page(self, limit: int | None, offset: int) -> Page:
+        """Return a page within the bound."""
+        return page_of(limit=limit, offset=offset, max_page_size=self.max_page_size)
+
+    def thread(self, thread_id: str) -> Thread:
+        """Return a thread's row.
+
+        Raises:
+            NotFoundError: There is none.
+        """
+        thread = self.threads.get(thread_id)
+        if thread is None:
+            raise NotFoundError("thread", thread_id)
+        return thread
+
+    def shown(self, thread: Thread) -> Thread:
+        """Return a copy of a thread with the status it shows."""
+        is_busy = bool(self.runs.active_of(thread.thread_id))
+        status = shown_status(thread.status, is_active=is_busy)
+        return replace(copy_row(thread), status=status)
+
+
+def copy_row(row: RowT) -> RowT:
+    """Return a copy that shares no JSON with the row."""
+    held = ((each.name, getattr(row, each.name)) for each in fields(row))
+    copies: Mapping[str, Any] = {
+        name: copy_json(value) for name, value in held if isinstance(value, (dict, list))
+    }
+    return replace(row, **copies)
+
+
+def sorted_page(
+    rows: Iterable[RowT],
+    *,
+    page: Page,
+    sort_keys: Mapping[str, Callable[[RowT], Any]],
+    sort_by: str,
+    sort_order: SortOrder,
+) -> Listing[RowT]:
+    """Sort by one of the keys and cut one page.
+
+    Raises:
+        InvalidRequestError: Neither such a key nor such an order.
+    """
+    if sort_by not in sort_keys or sort_order not in {"asc", "desc"}:
+        raise InvalidRequestError(f"cannot sort by {sort_by!r} {sort_order!r}")
+    found = sorted(rows, key=sort_keys[sort_by], reverse=sort_order == "desc")
+    return cut(found, page)

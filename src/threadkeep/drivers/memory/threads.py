@@ -1,0 +1,120 @@
+"""Threads in memory."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from threadkeep.drivers.memory.tables import Tables, copy_row, sorted_page
+from threadkeep.errors import AlreadyExistsError
+from threadkeep.model.queries import Listing, ThreadQuery
+from threadkeep.model.runs import Run
+from threadkeep.model.threads import NewThread, Thread, ThreadState
+from threadkeep.model.unset import UNSET, Unset
+from threadkeep.rules.containment import contains
+from threadkeep.rules.identifiers import check_identifier
+from threadkeep.rules.inputs import plain_state, plain_thread, plain_thread_query
+from threadkeep.rules.json_text import normal_object
+from threadkeep.rules.run_states import is_active
+from threadkeep.rules.thread_changes import created, patched, with_state
+
+_SORT_KEYS: Mapping[str, Callable[[Thread], tuple[str | datetime, str]]] = {
+    "thread_id": lambda row: (row.thread_id, row.thread_id),
+    "status": lambda row: (row.status, row.thread_id),
+    "created_at": lambda row: (row.created_at, row.thread_id),
+    "updated_at": lambda row: (row.updated_at, row.thread_id),
+    "state_updated_at": lambda row: (row.state_updated_at, row.thread_id),
+}
+
+
+class MemoryThreadRepo:
+    """Satisfies ``ThreadRepo``."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+
+    async def create(self, new: NewThread) -> Thread:
+        """See ``ThreadRepo.create``."""
+        plain = plain_thread(new)
+        with self._tables.lock:
+            row = created(plain, self._tables.now())
+            if row.thread_id in self._tables.threads:
+                raise AlreadyExistsError("thread", row.thread_id)
+            return self._put(row)
+
+    async def get(self, thread_id: str) -> Thread | None:
+        """See ``ThreadRepo.get``."""
+        check_identifier("thread_id", thread_id)
+        with self._tables.lock:
+            row = self._tables.threads.get(thread_id)
+            return None if row is None else self._tables.shown(row)
+
+    async def search(self, query: ThreadQuery) -> Listing[Thread]:
+        """See ``ThreadRepo.search``."""
+        plain = plain_thread_query(query)
+        page = self._tables.page(query.limit, query.offset)
+        with self._tables.lock:
+            shown = [self._with_status(row) for row in self._tables.threads.values()]
+            listing = sorted_page(
+                [row for row in shown if _matches(row, plain)],
+                page=page,
+                sort_keys=_SORT_KEYS,
+                sort_by=plain.sort_by,
+                sort_order=plain.sort_order,
+            )
+            return replace(listing, rows=[copy_row(row) for row in listing.rows])
+
+    async def update(
+        self,
+        thread_id: str,
+        *,
+        metadata: Mapping[str, Any] | None = None,
+        ttl_minutes: float | Unset | None = UNSET,
+    ) -> Thread:
+        """See ``ThreadRepo.update``."""
+        check_identifier("thread_id", thread_id)
+        given = normal_object(metadata or {}, "metadata")
+        with self._tables.lock:
+            row = self._tables.thread(thread_id)
+            return self._put(patched(row, given, ttl_minutes, self._tables.now()))
+
+    async def record_state(self, thread_id: str, state: ThreadState) -> Thread:
+        """See ``ThreadRepo.record_state``."""
+        check_identifier("thread_id", thread_id)
+        plain = plain_state(state)
+        with self._tables.lock:
+            row = self._tables.thread(thread_id)
+            return self._put(with_state(row, plain, self._tables.now()))
+
+    async def delete(self, thread_id: str) -> Sequence[Run]:
+        """See ``ThreadRepo.delete``."""
+        check_identifier("thread_id", thread_id)
+        with self._tables.lock:
+            runs = self._tables.runs
+            gone = [run for run in runs.rows.values() if run.thread_id == thread_id]
+            for run in gone:
+                runs.drop(run)
+            self._tables.threads.pop(thread_id, None)
+            return [copy_row(run) for run in gone if is_active(run.status)]
+
+    def _put(self, row: Thread) -> Thread:
+        self._tables.threads[row.thread_id] = row
+        return self._tables.shown(row)
+
+    def _with_status(self, row: Thread) -> Thread:
+        is_busy = bool(self._tables.runs.active_of(row.thread_id))
+        return replace(row, status="busy") if is_busy else row
+
+
+def _matches(row: Thread, query: ThreadQuery) -> bool:
+    return (
+        query.status in (None, row.status)
+        and (query.ids is None or row.thread_id in query.ids)
+        and contains(row.metadata, query.metadata)
+        and contains(row.metadata, query.enforced_metadata)
+        and _has_values(row, query.values)
+    )
+
+
+def _has_values(row: Thread, wanted: Mapping[str, Any]) -> bool:
+    return not wanted or (row.values is not None and contains(row.values, wanted))
