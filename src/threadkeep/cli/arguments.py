@@ -4,7 +4,7 @@ Building it imports none of the commands, so ``threadkeep --help`` answers at on
 """
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 from threadkeep.errors import ConfigError
@@ -16,6 +16,22 @@ EPILOG = (
     "Exit codes: 0 done, 1 it failed, 2 wrong words or configuration, 3 the store contradicts "
     "itself."
 )
+
+# Options of `langgraph dev` that would mean something here if they were ignored in silence.
+REFUSED: Mapping[str, tuple[str | None, str]] = {
+    "--debug-port": (
+        "PORT",
+        "no debugger is bundled; start it yourself: "
+        "`python -m debugpy --listen PORT -m threadkeep.cli.main dev`",
+    ),
+    "--wait-for-client": (
+        None,
+        "no debugger is bundled; use `python -m debugpy --listen PORT --wait-for-client "
+        "-m threadkeep.cli.main dev`",
+    ),
+    "--studio-url": ("URL", "no Studio page is opened; point a client at the address printed"),
+    "--tunnel": (None, "no tunnel is opened: it would publish a server without authentication"),
+}
 
 
 class Parser(argparse.ArgumentParser):
@@ -93,10 +109,9 @@ def _dev(commands: "argparse._SubParsersAction[Parser]") -> None:
         action="store_true",
         help="accepted: blocking calls are never refused",
     )
-    dev.add_argument("--debug-port", type=_port, metavar="PORT", help="refused; says what to do")
-    dev.add_argument("--wait-for-client", action="store_true", help="refused; says what to do")
-    dev.add_argument("--studio-url", metavar="URL", help="refused; says what to do")
-    dev.add_argument("--tunnel", action="store_true", help="refused; says what to do")
+    for option, (metavar, reason) in REFUSED.items():
+        kind = {"metavar": metavar} if metavar else {"action": "store_true"}
+        dev.add_argument(option, help=f"refused: {reason}", **kind)  # type: ignore[arg-type]
 
 
 def _new(commands: "argparse._SubParsersAction[Parser]") -> None:

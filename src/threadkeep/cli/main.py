@@ -83,3 +83,7 @@ def _tell(error: BaseException, *, as_json: bool, debug: bool) -> None:
 
 def _unexpected(error: BaseException) -> str:
     return f"unexpected {type(error).__name__}: {error}; run it again with --debug to see where"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
