@@ -11,9 +11,7 @@ from typing import Any
 
 CREDENTIAL = re.compile(
     r"api[-_ ]?key|access[-_ ]?key|private[-_ ]?key|secret|password|passwd|passphrase|credential"
-    r"|authorization|cookie|bearer|session[-_ ]?key|signature"
-    r"|(^|[^a-z])(token|auth|jwt|pwd)([^a-z]|$)|[a-z](Token|Auth|Jwt|Pwd)([^a-z]|$)"
-    r"|langgraph_auth",
+    r"|authorization|cookie|bearer|langgraph_auth|(token|auth|jwt|pwd)([^a-z]|$)",
     re.IGNORECASE,
 )
 PRIVATE_PREFIX = "__"  # LangGraph's own objects in a config

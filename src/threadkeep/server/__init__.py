@@ -1,0 +1,1 @@
+"""HTTP in and out: what ``langgraph_sdk`` calls, over the services."""

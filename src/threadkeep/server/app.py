@@ -1,0 +1,60 @@
+"""The ASGI application: the table of routes, every error as JSON, and the layers around them."""
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from threadkeep.server import checks
+from threadkeep.server.call import Call, Handler
+from threadkeep.server.errors import error_response
+from threadkeep.server.middleware import middleware, request_id_of
+from threadkeep.server.options import ServerOptions
+from threadkeep.server.routes import ROUTES
+from threadkeep.services.context import Services
+
+
+def build_app(services: Services, options: ServerOptions) -> Starlette:
+    """Make the application that serves some services; it opens and closes nothing.
+
+    Args:
+        services: Open for as long as the application is asked.
+        options: How it answers.
+    """
+    by_path: dict[str, dict[str, Handler]] = {}
+    for route in ROUTES:
+        by_path.setdefault(route.path, {})[route.method] = route.handler
+    app = Starlette(
+        routes=[
+            Route(path, _endpoint(handlers, services, options), methods=list(handlers))
+            for path, handlers in by_path.items()
+        ],
+        middleware=middleware(max_body_bytes=options.max_body_bytes),
+        exception_handlers={HTTPException: _no_such_route},
+    )
+    app.router.redirect_slashes = False  # its answer would not be JSON
+    return app
+
+
+def _endpoint(
+    handlers: Mapping[str, Handler], services: Services, options: ServerOptions
+) -> Callable[[Request], Awaitable[ASGIApp]]:
+    async def endpoint(request: Request) -> ASGIApp:
+        method = "GET" if request.method == "HEAD" else request.method
+        try:
+            return await handlers[method](Call(request, services, options))
+        except Exception as error:
+            return error_response(error, request_id_of(request.scope))
+
+    return endpoint
+
+
+async def _no_such_route(request: Request, error: Exception) -> Response:
+    if isinstance(error, HTTPException):
+        detail = f"no route {request.method} {checks.shown(request.url.path)}"
+        error = HTTPException(error.status_code, detail, error.headers)
+    return error_response(error, request_id_of(request.scope))

@@ -1,0 +1,204 @@
+"""Runs over HTTP, on threads and without one of their own."""
+
+import asyncio
+from typing import Any
+
+from starlette.responses import Response
+from starlette.types import ASGIApp
+
+from threadkeep.model.queries import RunQuery
+from threadkeep.model.requests import STREAM_MODES, RunRequest
+from threadkeep.model.runs import Run, RunResult
+from threadkeep.server import bodies, checks, wire
+from threadkeep.server.bodies import read_body
+from threadkeep.server.call import Call
+from threadkeep.server.checks import InvalidFieldError
+from threadkeep.server.sse import (
+    EventStream,
+    LateJson,
+    begin_or_end,
+    body_of,
+    parse_last_event_id,
+)
+from threadkeep.server.wire import JSON_TYPE, json_response, page_response, pick
+from threadkeep.services.runs import RunStream
+
+ON_THREAD = "thread_id"  # the part of the path that stateless runs have not
+RUN_FIELD_NAMES = checks.one_of(*wire.RUN_FIELDS)
+STREAM_MODE = checks.one_of(*STREAM_MODES)
+
+
+async def create(call: Call) -> ASGIApp:
+    """Make a run and answer with its row."""
+    made = await call.services.runs.create(_request(call, await read_body(call.request)))
+    return json_response(wire.run(made), headers=_place(call, made))
+
+
+async def create_batch(call: Call) -> ASGIApp:
+    """Make several runs without threads of their own, each as ``create`` does, in order."""
+    given = checks.list_of(checks.json_object, at_most=bodies.MAX_BATCH)(
+        await read_body(call.request), "body"
+    )
+    requests = [_request(call, each, path=f"body[{index}]") for index, each in enumerate(given)]
+    made = [await call.services.runs.create(request) for request in requests]
+    return json_response([wire.run(each) for each in made])
+
+
+async def wait(call: Call) -> ASGIApp:
+    """Make a run and answer with the values it ends with."""
+    request = _request(call, await read_body(call.request))
+    begun: asyncio.Future[Run] = asyncio.get_running_loop().create_future()
+    ending = asyncio.create_task(call.services.runs.wait(request, begun=begun.set_result))
+    return await _end_of(call, ending, begun)
+
+
+async def stream(call: Call) -> ASGIApp:
+    """Make a run and answer with its events."""
+    request = _request(call, await read_body(call.request))
+    return _events(call, await call.services.runs.open_stream(request))
+
+
+async def join(call: Call) -> ASGIApp:
+    """Answer with the values a run ends with, once it has."""
+    run = await call.services.runs.get(call.ident("thread_id"), call.ident("run_id"))
+    begun: asyncio.Future[Run] = asyncio.get_running_loop().create_future()
+    begun.set_result(run)
+    ending = asyncio.create_task(call.services.runs.join(run.thread_id, run.run_id))
+    return await _end_of(call, ending, begun)
+
+
+async def join_stream(call: Call) -> ASGIApp:
+    """Answer with a run's events, from now or from where a client left off."""
+    opened = await call.services.runs.join_stream(
+        call.ident("thread_id"),
+        call.ident("run_id"),
+        after=parse_last_event_id(call.request.headers.get("last-event-id")),
+        modes=call.query_list("stream_mode", STREAM_MODE) or (),
+        cancel_on_disconnect=call.flag("cancel_on_disconnect"),
+    )
+    return _events(call, opened)
+
+
+async def list_runs(call: Call) -> ASGIApp:
+    """Read a page of a thread's runs, newest first."""
+    limit, offset = call.page(limit=bodies.PAGE_LIMIT)
+    status = call.query("status", bodies.RUN_STATUS)
+    select = call.query_list("select", RUN_FIELD_NAMES)
+    listing = await call.services.runs.list(
+        RunQuery(
+            thread_id=call.ident("thread_id"),
+            statuses=None if status is None else (status,),
+            limit=limit,
+            offset=offset,
+        )
+    )
+    return page_response([pick(wire.run(row), select) for row in listing.rows], listing)
+
+
+async def get(call: Call) -> ASGIApp:
+    """Read a run."""
+    found = await call.services.runs.get(call.ident("thread_id"), call.ident("run_id"))
+    return json_response(wire.run(found))
+
+
+async def delete(call: Call) -> ASGIApp:
+    """Delete a run; one in flight is stopped first."""
+    await call.services.runs.delete(call.ident("thread_id"), call.ident("run_id"))
+    return Response(status_code=204)
+
+
+async def cancel(call: Call) -> ASGIApp:
+    """Stop a run."""
+    is_waiting = call.flag("wait")
+    run = await call.services.runs.cancel(
+        call.ident("thread_id"),
+        call.ident("run_id"),
+        action=call.query("action", bodies.CANCEL_ACTION, default="interrupt"),
+        wait=is_waiting,
+    )
+    return Response(status_code=204 if is_waiting else 202, headers=_place(call, run))
+
+
+async def cancel_many(call: Call) -> ASGIApp:
+    """Stop the runs that are meant, without waiting for their end."""
+    body = await call.body(bodies.RUNS_CANCEL)
+    if body["status"] is None and body["run_ids"] is None:
+        raise InvalidFieldError("body", "name run_ids or a status")
+    await call.services.runs.cancel_many(
+        action=call.query("action", bodies.CANCEL_ACTION, default="interrupt"),
+        thread_id=body["thread_id"],
+        run_ids=body["run_ids"],
+        status=body["status"] or "all",
+    )
+    return Response(status_code=204)
+
+
+def _request(call: Call, given: Any, *, path: str = "") -> RunRequest:
+    """Check what a caller asks of a run.
+
+    Args:
+        given: The body, or one entry of a batch.
+        path: Where the entry stands in the body, for errors.
+
+    Raises:
+        InvalidFieldError: It does not fit, or names no assistant that could exist.
+    """
+    body = checks.read_fields(given, bodies.RUN_CREATE, path)
+    has_thread = ON_THREAD in call.request.path_params
+    exits = body["durability"] is None and body["checkpoint_during"] is False
+    place = body["checkpoint"]
+    if body["checkpoint_id"] is not None:
+        place = {**(place or {}), "checkpoint_id": body["checkpoint_id"]}
+    return RunRequest(
+        assistant_id=_assistant(call, body["assistant_id"], path),
+        thread_id=call.ident(ON_THREAD) if has_thread else None,
+        checkpoint=place,
+        durability="exit" if exits else body["durability"] or "async",
+        thread_status_in=body["if_thread_status"],
+        **{name: body[name] for name in bodies.RUN_REQUEST_NAMES},
+    )
+
+
+def _assistant(call: Call, given: str, path: str) -> str:
+    if call.services.assistants.default_id(given) is not None:
+        return given
+    found = checks.as_uuid(given)
+    if found is None:
+        raise InvalidFieldError(
+            f"{path}.assistant_id" if path else "assistant_id",
+            f"no graph is named {checks.shown(given)}; expected the UUID of an assistant or the "
+            "name of a graph of this server",
+        )
+    return found
+
+
+async def _end_of(
+    call: Call, ending: "asyncio.Task[RunResult]", begun: "asyncio.Future[Run]"
+) -> ASGIApp:
+    """Answer with a run's end: at once when it is quick, else announced before it comes."""
+    await begin_or_end(ending, begun, call.request.receive)
+    if ending.done():
+        result = ending.result()
+        headers = _place(call, result.run, then="join")
+        return Response(body_of(result), headers=headers, media_type=JSON_TYPE)
+    return LateJson(
+        ending,
+        headers=_place(call, begun.result(), then="join"),
+        heartbeat_seconds=call.options.heartbeat_seconds,
+    )
+
+
+def _events(call: Call, opened: RunStream) -> ASGIApp:
+    return EventStream(
+        opened,
+        headers=_place(call, opened.run, then="stream"),
+        with_ids=bool(opened.run.kwargs.get("stream_resumable")),
+        heartbeat_seconds=call.options.heartbeat_seconds,
+    )
+
+
+def _place(call: Call, run: Run, *, then: str | None = None) -> dict[str, str]:
+    """Return the headers that say where a run is, and where to go on when the line breaks."""
+    path = call.path_to(f"/threads/{run.thread_id}/runs/{run.run_id}")
+    here = {"Content-Location": path}
+    return here if then is None else here | {"Location": f"{path}/{then}"}

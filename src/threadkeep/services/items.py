@@ -1,0 +1,113 @@
+"""Long-term memory over HTTP: the very store that the graphs are given, and nothing beside it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Literal
+
+from langgraph.store.base import (
+    NOT_PROVIDED,
+    BaseStore,
+    Item,
+    SearchItem,
+)
+from langgraph.store.base import InvalidNamespaceError as RefusedNamespace
+
+from threadkeep.errors import InvalidNamespaceError, NotFoundError
+from threadkeep.model.items import Namespace
+
+
+class ItemService:
+    """Items by address and by search."""
+
+    def __init__(self, store: BaseStore) -> None:
+        self._store = store
+
+    async def put(
+        self,
+        namespace: Namespace,
+        key: str,
+        value: Mapping[str, Any],
+        *,
+        index: Literal[False] | list[str] | None = None,
+        ttl_minutes: float | None = None,
+    ) -> None:
+        """Insert or replace an item.
+
+        Args:
+            index: The paths to index, ``False`` for none, ``None`` for the store's own choice.
+            ttl_minutes: Its lifetime; ``None`` for the store's own choice.
+
+        Raises:
+            InvalidNamespaceError: The namespace or the key cannot be an address.
+            ValueNotStorableError: The value cannot be stored.
+        """
+        ttl = NOT_PROVIDED if ttl_minutes is None else ttl_minutes
+        with _own_words():
+            await self._store.aput(namespace, key, dict(value), index=index, ttl=ttl)
+
+    async def get(self, namespace: Namespace, key: str, *, refresh_ttl: bool | None) -> Item:
+        """Read an item.
+
+        Raises:
+            InvalidNamespaceError: The namespace cannot be an address.
+            NotFoundError: There is none, or its lifetime is over.
+        """
+        with _own_words():
+            item = await self._store.aget(namespace, key, refresh_ttl=refresh_ttl)
+        if item is None:
+            raise NotFoundError("item", ".".join((*namespace, key)))
+        return item
+
+    async def delete(self, namespace: Namespace, key: str) -> None:
+        """Delete an item; an unknown one is no error."""
+        with _own_words():
+            await self._store.adelete(namespace, key)
+
+    async def search(
+        self,
+        prefix: Namespace,
+        *,
+        query: str | None,
+        filter: Mapping[str, Any] | None,
+        limit: int,
+        offset: int,
+        refresh_ttl: bool | None,
+    ) -> Sequence[SearchItem]:
+        """Read a page of the items below a namespace, best match first when there is a query.
+
+        Raises:
+            InvalidFilterError: The filter is no filter.
+        """
+        with _own_words():
+            return await self._store.asearch(
+                prefix,
+                query=query,
+                filter=dict(filter) if filter else None,
+                limit=limit,
+                offset=offset,
+                refresh_ttl=refresh_ttl,
+            )
+
+    async def list_namespaces(
+        self,
+        *,
+        prefix: Namespace | None,
+        suffix: Namespace | None,
+        max_depth: int | None,
+        limit: int,
+        offset: int,
+    ) -> Sequence[Namespace]:
+        """Read a page of the distinct namespaces, label by label in order."""
+        with _own_words():
+            return await self._store.alist_namespaces(
+                prefix=prefix, suffix=suffix, max_depth=max_depth, limit=limit, offset=offset
+            )
+
+
+@contextmanager
+def _own_words() -> Iterator[None]:
+    """Say in this package's error what LangGraph's base class refuses."""
+    try:
+        yield
+    except RefusedNamespace as error:
+        raise InvalidNamespaceError(str(error)) from error

@@ -1,0 +1,118 @@
+"""Threads: made, found, relabelled, deleted with everything that was theirs."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Literal
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+
+from threadkeep.engine.identifiers import new_id
+from threadkeep.errors import AlreadyExistsError, NotFoundError
+from threadkeep.model.queries import Listing, ThreadQuery
+from threadkeep.model.threads import NewThread, Thread
+from threadkeep.ports.resources import UNSET, ThreadRepo, Unset
+from threadkeep.services.runs import RunService
+from threadkeep.services.state import StateService
+
+IfExists = Literal["raise", "do_nothing"]
+
+
+class ThreadService:
+    """Threads, their runs and their checkpoints as one thing."""
+
+    def __init__(
+        self,
+        threads: ThreadRepo,
+        *,
+        runs: RunService,
+        state: StateService,
+        saver: BaseCheckpointSaver[Any],
+    ) -> None:
+        self._threads = threads
+        self._runs = runs
+        self._state = state
+        self._saver = saver
+
+    async def create(
+        self,
+        *,
+        thread_id: str | None = None,
+        metadata: Mapping[str, Any],
+        ttl_minutes: float | None = None,
+        if_exists: IfExists = "raise",
+    ) -> Thread:
+        """Make an idle thread.
+
+        Args:
+            thread_id: Its id; a new one without.
+            if_exists: Whether a thread that has the id already is an error or the answer.
+
+        Raises:
+            AlreadyExistsError: The id is taken, and ``if_exists`` is ``raise``.
+        """
+        new = NewThread(thread_id or new_id(), metadata, ttl_minutes)
+        try:
+            return await self._threads.create(new)
+        except AlreadyExistsError:
+            if if_exists == "raise":
+                raise
+            return await self.get(new.thread_id)
+
+    async def get(self, thread_id: str) -> Thread:
+        """Read a thread with its values, also those its row is too small for.
+
+        Raises:
+            NotFoundError: No such thread.
+        """
+        thread = await self._threads.get(thread_id)
+        if thread is None:
+            raise NotFoundError("thread", thread_id)
+        return await self._state.with_values(thread)
+
+    async def search(self, query: ThreadQuery, *, with_values: bool) -> Listing[Thread]:
+        """Read a page of threads; their values are complete only when asked for."""
+        listing = await self._threads.search(query)
+        if not with_values:
+            return listing
+        rows = [await self._state.with_values(thread) for thread in listing.rows]
+        return replace(listing, rows=rows)
+
+    async def count(self, query: ThreadQuery) -> int:
+        """Count the threads that match, whatever the query's page."""
+        return (await self._threads.search(replace(query, limit=1, offset=0))).total
+
+    async def update(
+        self,
+        thread_id: str,
+        *,
+        metadata: Mapping[str, Any] | None,
+        ttl_minutes: float | None | Unset = UNSET,
+    ) -> Thread:
+        """Merge metadata, and set or clear the lifetime.
+
+        Raises:
+            NotFoundError: No such thread.
+        """
+        thread = await self._threads.update(thread_id, metadata=metadata, ttl_minutes=ttl_minutes)
+        return await self._state.with_values(thread)
+
+    async def delete(self, thread_id: str) -> None:
+        """Delete a thread, its runs and its checkpoints; runs in flight are stopped first.
+
+        Once the rows are gone no run can be admitted, so the checkpoints go last. What an
+        interrupted delete left of them goes with the next one, whatever it answers. A lost
+        connection does not stop it half way.
+
+        Raises:
+            NotFoundError: No such thread.
+        """
+        await asyncio.shield(self._delete(thread_id))
+
+    async def _delete(self, thread_id: str) -> None:
+        thread = await self._threads.get(thread_id)
+        await self._runs.stop_thread(thread_id)
+        await self._threads.delete(thread_id)
+        await self._saver.adelete_thread(thread_id)
+        if thread is None:
+            raise NotFoundError("thread", thread_id)
