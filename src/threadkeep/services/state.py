@@ -189,6 +189,20 @@ def _config(thread_id: str, checkpoint: Mapping[str, Any] | None) -> "RunnableCo
     return {"configurable": place}
 
 
+def _left(head: "StateSnapshot") -> ThreadState:
+    """Return what a thread's row keeps of its head."""
+    text = encode(head.values)
+    is_small = len(text) <= MIRRORED_VALUES_BYTES and isinstance(head.values, Mapping)
+    return ThreadState(
+        status="interrupted" if head.next else "idle",
+        values=orjson.loads(text) if is_small else None,
+        head_checkpoint_id=head.config["configurable"].get("checkpoint_id"),
+        interrupts={
+            task.id: orjson.loads(encode(task.interrupts)) for task in head.tasks if task.interrupts
+        },
+    )
+
+
 async def _read(graph: "Graph", config: "RunnableConfig", *, subgraphs: bool) -> "StateSnapshot":
     try:
         return await graph.aget_state(config, subgraphs=subgraphs)
