@@ -33,7 +33,7 @@ def build_app(services: Services, options: ServerOptions) -> Starlette:
             Route(path, _endpoint(handlers, services, options), methods=list(handlers))
             for path, handlers in by_path.items()
         ],
-        middleware=middleware(max_body_bytes=options.max_body_bytes),
+        middleware=middleware(max_body_bytes=options.max_body_bytes, cors=options.cors),
         exception_handlers={HTTPException: _no_such_route},
     )
     app.router.redirect_slashes = False  # its answer would not be JSON

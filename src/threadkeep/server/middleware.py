@@ -1,7 +1,8 @@
 """What happens to every request: an id, a bound on its body, leave for pages of other origins."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 from uuid import uuid4
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -19,17 +20,15 @@ EXPOSED_HEADERS = ("Content-Location", "Location", NEXT_HEADER, TOTAL_HEADER, RE
 MAX_DRAINED_BYTES = 64 * 1024 * 1024  # of a refused body; past it the connection is cut
 
 
-def middleware(*, max_body_bytes: int) -> Sequence[Middleware]:
+def middleware(*, max_body_bytes: int, cors: Mapping[str, Any]) -> Sequence[Middleware]:
     """Return the layers around the routes, outermost first."""
+    chosen = {"allow_methods": ["*"], "allow_headers": ["*"]} | {**cors}
+    if not {"allow_origins", "allow_origin_regex"} & chosen.keys():
+        chosen["allow_origins"] = ["*"]
+    chosen["expose_headers"] = [*EXPOSED_HEADERS, *chosen.get("expose_headers", [])]
     return [
         Middleware(RequestId),
-        Middleware(
-            CORSMiddleware,
-            allow_origins=["*"],
-            allow_methods=["*"],
-            allow_headers=["*"],
-            expose_headers=list(EXPOSED_HEADERS),
-        ),
+        Middleware(CORSMiddleware, **chosen),
         Middleware(BodyLimit, max_bytes=max_body_bytes),
     ]
 

@@ -1,6 +1,8 @@
 """How the server answers, as far as it can be chosen."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,7 +13,10 @@ class ServerOptions:
         max_body_bytes: The largest request body that is read.
         heartbeat_seconds: Silence on a stream after which something is sent, so that neither a
             proxy nor a client takes the connection for dead.
+        cors: Which other origins a page may call from, as arguments of Starlette's
+            ``CORSMiddleware`` under the names of ``http.cors``; everywhere without.
     """
 
     max_body_bytes: int = 32 * 1024 * 1024
     heartbeat_seconds: float = 15.0
+    cors: Mapping[str, Any] = field(default_factory=dict)
