@@ -38,7 +38,7 @@ def _disabled(what: str) -> Key:
 
 
 _IMAGE = Key("image", "Used when an image is built.")
-_ABSENT = Key("image", "What it switches off is not served.")
+_ABSENT = Key("image", "Concerns only what is not served.")
 
 KEYS: Mapping[str, Key] = {
     "graphs": Key(
