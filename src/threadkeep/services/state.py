@@ -9,17 +9,19 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import orjson
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.store.base import BaseStore
 
 from threadkeep.engine.graphs import Graphs
+from threadkeep.engine.json import encode
 from threadkeep.errors import (
     InvalidRequestError,
     NotFoundError,
     ThreadBusyError,
     ThreadkeepError,
 )
-from threadkeep.model.threads import Thread
+from threadkeep.model.threads import MIRRORED_VALUES_BYTES, Thread, ThreadState
 from threadkeep.ports.resources import ThreadRepo
 
 if TYPE_CHECKING:  # at run time they come with the graphs, after the port is open
