@@ -28,6 +28,12 @@ def test_without_any_variable_the_defaults_hold() -> None:
     assert settings.warnings == ()
 
 
+def test_a_folder_may_have_any_name() -> None:
+    settings = read_settings({}, folder=Path("/my project?/100%"))
+    path = "/my%20project%3F/100%25/.threadkeep/threadkeep.db"
+    assert settings.database_url == f"sqlite:///{path}"
+
+
 def test_the_first_of_the_three_database_variables_wins() -> None:
     names = {"POSTGRES_URI": "postgresql://c", "DATABASE_URI": "postgresql://b"}
     assert read(**names, THREADKEEP_DATABASE_URL="sqlite:///a.db").database_url == "sqlite:///a.db"

@@ -19,6 +19,7 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import uvicorn
 
@@ -222,7 +223,7 @@ def _shown_database(url: str) -> str:
     """Return an address without anything secret in it."""
     scheme, _, rest = url.partition("://")
     if scheme == "sqlite":
-        path = Path(rest.partition("?")[0].removeprefix("/"))
+        path = Path(unquote(rest.partition("?")[0].removeprefix("/")))
         return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
     place = rest.rpartition("@")[2].partition("?")[0]
     return f"{scheme}://{place}"

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from threadkeep.config.explain import nearest
 from threadkeep.errors import ConfigError
@@ -154,7 +155,7 @@ def database_url(environment: Mapping[str, str], *, folder: Path) -> str:
             )
         if url:
             return url
-    return f"sqlite:///{folder.absolute() / DATABASE_FILE}"
+    return f"sqlite:///{quote(str(folder.absolute() / DATABASE_FILE))}"
 
 
 def _value(variable: Variable, environment: Mapping[str, str]) -> Any:
