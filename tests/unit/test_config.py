@@ -109,7 +109,9 @@ def test_the_lifetime_of_items_is_read(folder: Path) -> None:
         "default_ttl": 60,
         "refresh_on_read": False,
     }
-    assert "minutes above 0" in mistake(folder, store={"ttl": {"default_ttl": 0}})
+    assert read(folder, store={"ttl": {"sweep_interval_minutes": 2}}).sweep_seconds == 120
+    for name in ("default_ttl", "sweep_interval_minutes"):
+        assert "minutes above 0" in mistake(folder, store={"ttl": {name: 0}})
     assert "true or false" in mistake(folder, store={"ttl": {"refresh_on_read": "no"}})
 
 

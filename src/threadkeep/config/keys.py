@@ -62,7 +62,7 @@ KEYS: Mapping[str, Key] = {
     "store.ttl.refresh_on_read": Key("served", "Whether a read restarts the lifetime (true)."),
     "store.ttl.omit_expired": Key("image", "Always so: an expired item reads as absent."),
     "store.ttl.sweep_interval_minutes": Key(
-        "later", "expired items read as absent at once, but their rows stay"
+        "served", "How often expired items are deleted (5); they read as absent before that."
     ),
     "store.index": Key(
         "later", "there is no semantic search yet: a search with `query` answers unranked"

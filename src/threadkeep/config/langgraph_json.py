@@ -1,6 +1,7 @@
 """``langgraph.json``: read, checked whole, and explained where it is wrong."""
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,7 @@ from threadkeep.errors import ConfigError
 
 FILE = "langgraph.json"
 GRAPH_KEYS = ("path", "description")
+SWEEP_SECONDS = 300.0  # as LangGraph's server
 SCRIPTS = (".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".tsx", ".jsx")
 
 
@@ -43,6 +45,7 @@ class Project:
         import_paths: Folders that belong on the import path, the project's own first.
         environment: What its ``env`` gives; the process's environment wins over it.
         item_ttl: ``default_ttl`` and ``refresh_on_read`` of long-term items.
+        sweep_seconds: How often expired items are deleted.
         cors: The settings of ``http.cors``, or ``None``.
         mount_prefix: Before every route; empty or ``/…`` without a slash at its end.
         warnings: What was accepted without effect, one sentence each.
@@ -54,6 +57,7 @@ class Project:
     import_paths: tuple[Path, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
     item_ttl: Mapping[str, Any] = field(default_factory=dict)
+    sweep_seconds: float = SWEEP_SECONDS
     cors: Mapping[str, Any] | None = None
     mount_prefix: str = ""
     warnings: tuple[str, ...] = ()
@@ -70,14 +74,15 @@ def read_project(path: Path) -> Project:
     name, folder = path.name, path.absolute().parent
     warnings = tuple(_standings(name, "", document))
     http = document.get("http") or {}
-    store = document.get("store") or {}
+    ttl = (document.get("store") or {}).get("ttl") or {}
     return Project(
         file=path.absolute(),
         folder=folder,
         graphs=tuple(_graphs(name, document.get("graphs"))),
         import_paths=(folder, *_folders(name, folder, document.get("dependencies", []))),
         environment=_environment(name, folder, document.get("env", {})),
-        item_ttl=_item_ttl(name, store.get("ttl") or {}),
+        item_ttl=_item_ttl(name, ttl),
+        sweep_seconds=_minutes(name, "sweep_interval_minutes", ttl, SWEEP_SECONDS / 60) * 60,
         cors=_cors(name, http.get("cors")),
         mount_prefix=_mount_prefix(name, http.get("mount_prefix")),
         warnings=warnings,
@@ -182,15 +187,22 @@ def _environment(file: str, folder: Path, value: Any) -> Mapping[str, str]:
 
 
 def _item_ttl(file: str, value: Mapping[str, Any]) -> Mapping[str, Any]:
-    minutes = value.get("default_ttl")
-    wrong = isinstance(minutes, bool) or not isinstance(minutes, int | float | None)
-    if wrong or (minutes is not None and minutes <= 0):
-        raise mistake(file, "store.ttl.default_ttl", minutes, "a number of minutes above 0")
     refresh = value.get("refresh_on_read")
     if not isinstance(refresh, bool | None):
         raise mistake(file, "store.ttl.refresh_on_read", refresh, "true or false")
-    found = {"default_ttl": minutes, "refresh_on_read": refresh}
-    return {name: entry for name, entry in found.items() if entry is not None}
+    minutes = _minutes(file, "default_ttl", value, math.inf)
+    default = {} if minutes == math.inf else {"default_ttl": minutes}
+    return default | ({} if refresh is None else {"refresh_on_read": refresh})
+
+
+def _minutes(file: str, name: str, ttl: Mapping[str, Any], default: float) -> float:
+    minutes = ttl.get(name)
+    if minutes is None:
+        return default
+    wrong = isinstance(minutes, bool) or not isinstance(minutes, int | float)
+    if wrong or not 0 < minutes < math.inf:
+        raise mistake(file, f"store.ttl.{name}", minutes, "a number of minutes above 0")
+    return float(minutes)
 
 
 def _cors(file: str, value: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
