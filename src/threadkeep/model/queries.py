@@ -10,6 +10,8 @@ from threadkeep.model.threads import ThreadStatus
 T = TypeVar("T")
 
 SortOrder = Literal["asc", "desc"]
+AssistantSort = Literal["assistant_id", "graph_id", "name", "created_at", "updated_at"]
+ThreadSort = Literal["thread_id", "status", "created_at", "updated_at", "state_updated_at"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,7 @@ class AssistantQuery:
     graph_id: str | None = None
     name: str | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    sort_by: Literal["assistant_id", "graph_id", "name", "created_at", "updated_at"] = "created_at"
+    sort_by: AssistantSort = "created_at"
     sort_order: SortOrder = "desc"
     limit: int | None = None
     offset: int = 0
@@ -71,9 +73,7 @@ class ThreadQuery:
     values: Mapping[str, Any] = field(default_factory=dict)
     status: ThreadStatus | None = None
     ids: Sequence[str] | None = None
-    sort_by: Literal["thread_id", "status", "created_at", "updated_at", "state_updated_at"] = (
-        "created_at"
-    )
+    sort_by: ThreadSort = "created_at"
     sort_order: SortOrder = "desc"
     limit: int | None = None
     offset: int = 0

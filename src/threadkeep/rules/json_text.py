@@ -17,7 +17,7 @@ import orjson
 
 from threadkeep.errors import ValueNotStorableError
 
-MAX_DEPTH = 200  # objects and lists inside one another; orjson stops at 254, and so does a stack
+MAX_DEPTH = 128  # objects and lists inside one another; a walk takes three of 1,000 frames for each
 MAX_INTEGER_BITS = (
     14_000  # integers; the interpreter refuses texts above 4,300 digits (14,284 bits)
 )

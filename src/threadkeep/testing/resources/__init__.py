@@ -1,0 +1,34 @@
+"""What every resource store must do, one suite per repo.
+
+A driver's test file subclasses each suite and overrides one fixture, ``store``: a fresh, empty
+store, set up, that tells the time by the fixture ``clock`` and bounds pages at ``PAGE_SIZE``. No
+case names a driver, and none is skipped. The cases are coroutines run by anyio's pytest plugin.
+"""
+
+from threadkeep.testing.resources.assistants import AssistantSuite
+from threadkeep.testing.resources.filters import FilterSuite
+from threadkeep.testing.resources.isolation import IsolationSuite
+from threadkeep.testing.resources.items import ItemSuite
+from threadkeep.testing.resources.lifetimes import LifetimeSuite
+from threadkeep.testing.resources.namespaces import NamespaceSuite
+from threadkeep.testing.resources.paging import PagingSuite
+from threadkeep.testing.resources.queue import QueueSuite
+from threadkeep.testing.resources.runs import RunSuite
+from threadkeep.testing.resources.suite import PAGE_SIZE
+from threadkeep.testing.resources.threads import ThreadSuite
+from threadkeep.testing.resources.values import ValueSuite
+
+__all__ = [
+    "PAGE_SIZE",
+    "AssistantSuite",
+    "FilterSuite",
+    "IsolationSuite",
+    "ItemSuite",
+    "LifetimeSuite",
+    "NamespaceSuite",
+    "PagingSuite",
+    "QueueSuite",
+    "RunSuite",
+    "ThreadSuite",
+    "ValueSuite",
+]
