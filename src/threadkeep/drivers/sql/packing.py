@@ -1,0 +1,48 @@
+"""How keys and references are kept in few bytes: the same in every SQL driver.
+
+Text is kept as bytes, so that NUL and lone surrogates come back and the order is by code point.
+"""
+
+from collections.abc import Sequence
+
+from threadkeep.ports.documents import REF_BYTES
+from threadkeep.rules.document_order import is_compact, text_bytes
+
+_OTHER = b"\xff"  # leads an id that is no UUID: after every UUID, as the port orders them
+
+
+def pack_text(text: str) -> bytes:
+    """Return text as bytes."""
+    return text_bytes(text)
+
+
+def unpack_text(packed: bytes) -> str:
+    """Return the text that ``pack_text`` was given."""
+    return packed.decode("utf-8", "surrogatepass")
+
+
+def pack_id(ident: str) -> bytes:
+    """Return an id as bytes: a lowercase UUID as its 16."""
+    if is_compact(ident):
+        return bytes.fromhex(ident.replace("-", ""))
+    return _OTHER + text_bytes(ident)
+
+
+def unpack_id(packed: bytes) -> str:
+    """Return the id that ``pack_id`` was given."""
+    if packed.startswith(_OTHER):
+        return unpack_text(packed[1:])
+    digits = packed.hex()
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+
+
+def pack_refs(refs: Sequence[bytes]) -> bytes | None:
+    """Return addresses as one value; none are ``None``."""
+    return b"".join(refs) or None
+
+
+def unpack_refs(packed: bytes | None) -> tuple[bytes, ...]:
+    """Return the addresses that ``pack_refs`` was given."""
+    if packed is None:
+        return ()
+    return tuple(packed[at : at + REF_BYTES] for at in range(0, len(packed), REF_BYTES))

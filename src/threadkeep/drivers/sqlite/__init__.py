@@ -1,0 +1,47 @@
+"""One SQLite file, standard library only.
+
+``sqlite:///relative.db`` · ``sqlite:////absolute.db`` · ``?synchronous=full``.
+"""
+
+from threadkeep.drivers.sqlite.address import parse
+from threadkeep.drivers.sqlite.database import SqliteDatabase
+from threadkeep.drivers.sqlite.documents import AsyncSqliteDocumentStore, SqliteDocumentStore
+from threadkeep.errors import NotSupportedError
+from threadkeep.ports.documents import DocumentStore, StagingDocumentStore
+from threadkeep.ports.drivers import Driver
+from threadkeep.ports.resources import ResourceStore
+
+
+class SqliteDriver:
+    """One opened file; all that it hands out shares its writer."""
+
+    def __init__(self, database: SqliteDatabase) -> None:
+        self._database = database
+        self._documents = SqliteDocumentStore(database)
+        self._async_documents = AsyncSqliteDocumentStore(database)
+
+    def documents(self) -> DocumentStore:
+        """See ``Driver.documents``."""
+        return self._documents
+
+    def async_documents(self) -> StagingDocumentStore:
+        """See ``Driver.async_documents``."""
+        return self._async_documents
+
+    def resources(self) -> ResourceStore:
+        """See ``Driver.resources``."""
+        raise NotSupportedError("sqlite: this driver keeps documents only")
+
+    def close(self) -> None:
+        """See ``Driver.close``."""
+        self._database.close()
+
+
+def open(url: str) -> Driver:
+    """Open a file, which is made if it is not there.
+
+    Raises:
+        ConfigError: The address names no file, or has an unknown setting.
+        StorageError: The file cannot be opened.
+    """
+    return SqliteDriver(SqliteDatabase(parse(url)))

@@ -1,0 +1,203 @@
+"""Units of work that read documents; each runs on one snapshot."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from threadkeep.drivers.sql.packing import pack_refs, unpack_text
+from threadkeep.drivers.sqlite.document_conditions import Conditions
+from threadkeep.drivers.sqlite.document_rows import (
+    COLLECTION_OF,
+    KIND_OF,
+    addressed_document,
+    addressed_size,
+    keyed_document,
+    pack_scope,
+)
+from threadkeep.drivers.sqlite.sessions import Session
+from threadkeep.ports.documents import (
+    CHECKPOINTS,
+    COLLECTIONS,
+    READ_BYTES,
+    WRITES,
+    Document,
+    Fetched,
+    Find,
+    Is,
+    Page,
+    Scope,
+    Usage,
+)
+from threadkeep.rules.document_order import key_order, size_of
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """The statements of one table."""
+
+    find: str
+    find_newest: str
+    count: str
+    body: str
+
+
+_TABLES = {
+    CHECKPOINTS: _Table(
+        "find_checkpoints", "find_newest_checkpoints", "count_checkpoints", "body_of_checkpoint"
+    ),
+    WRITES: _Table("find_writes", "find_newest_writes", "count_writes", "body_of_write"),
+}
+_DOCUMENTS = _Table(
+    "find_documents", "find_newest_documents", "count_documents", "body_of_document"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A found document and the thread's number, by which what belongs to it is read."""
+
+    tid: int
+    packed_key: Sequence[Any]
+    document: Document
+
+
+def find(session: Session, scope: Scope, wanted: Find) -> Page:
+    """See ``DocumentStore.find``."""
+    page: list[_Found] = []
+    more = False
+    total = 0
+    for found in _search(session, scope, wanted):
+        total += size_of(found.document)
+        if len(page) == wanted.limit or (page and total > READ_BYTES):
+            more = True
+            break
+        page.append(found)
+    children: list[Document] = []
+    if wanted.children is not None:
+        children = list(_children(session, page, bodies=wanted.bodies))
+    return Page([found.document for found in page], children, more)
+
+
+def count(session: Session, scope: Scope, wanted: Find) -> int:
+    """See ``DocumentStore.count``."""
+    where = Conditions(scope, wanted)
+    table = _TABLES.get(wanted.collection, _DOCUMENTS)
+    (counted,) = session.one(table.count, where.parameters, where.text)
+    return int(counted)
+
+
+def fetch(
+    session: Session, scope: Scope, thread_id: str, refs: Sequence[bytes], *, nodes: bool
+) -> Fetched:
+    """See ``DocumentStore.fetch``."""
+    asked = list(dict.fromkeys(refs))
+    if not asked:
+        return Fetched({})
+    names = dict(zip(_THREAD, pack_scope(scope, thread_id), strict=True))
+    rows = session.rows(
+        "fetch_nodes" if nodes else "fetch_documents", {**names, "refs": pack_refs(asked)}
+    )
+    seen: set[bytes] = set()
+    found: dict[bytes, Document] = {}
+    total = 0
+    for ref, kind, metadata, inner, body in rows:
+        if kind is not None:
+            row = ref, metadata, inner, body
+            total += addressed_size(row)
+            if found and total > READ_BYTES:
+                break
+            found[ref] = addressed_document(COLLECTION_OF[kind], thread_id, row)
+        seen.add(ref)
+    else:
+        return Fetched(found)
+    rows.close()
+    remaining = [ref for ref in asked if ref not in seen]
+    if nodes:
+        remaining += _unread_nodes(session, names, found.values(), seen.union(remaining))
+    return Fetched(found, remaining)
+
+
+def measure(session: Session, scope: Scope, thread_id: str) -> Mapping[str, Usage]:
+    """See ``DocumentStore.measure``."""
+    row = session.one("find_thread", pack_scope(scope, thread_id))
+    if row is None:
+        return {}
+    usage = {
+        CHECKPOINTS: session.one("measure_checkpoints", row),
+        WRITES: session.one("measure_writes", row),
+    }
+    for kind, documents, size_bytes in session.all("measure_documents", row):
+        collection = COLLECTION_OF[kind]
+        before = usage.get(collection, (0, 0))
+        usage[collection] = before[0] + documents, before[1] + size_bytes
+    return {name: Usage(*figures) for name, figures in usage.items() if figures[0]}
+
+
+_THREAD = ("namespace", "agent_id", "thread_id")
+
+
+def _search(session: Session, scope: Scope, wanted: Find) -> Iterator[_Found]:
+    """Iterate over what is found, in order."""
+    where = Conditions(scope, wanted)
+    where.follow()
+    table = _TABLES.get(wanted.collection, _DOCUMENTS)
+    if not wanted.newest_first:
+        rows = session.rows(table.find, where.parameters, where.text)
+    elif _is_seek(wanted):
+        rows = session.rows(table.find_newest, where.parameters, where.text)
+    else:
+        # The rows must be sorted, so the bodies are read after that, one by one.
+        where.parameters["bodies"] = False
+        rows = session.rows(table.find_newest, where.parameters, where.text)
+        if wanted.bodies:
+            return _with_bodies(session, wanted.collection, rows, table.body)
+    return (_found(wanted.collection, row) for row in rows)
+
+
+def _is_seek(wanted: Find) -> bool:
+    """Say whether all but the last key field are given: then the index has the order."""
+    given = {each.name for each in wanted.where if isinstance(each, Is) and each.value is not None}
+    leading = list(COLLECTIONS[wanted.collection].key)[:-1]
+    return wanted.thread_id is not None and given.issuperset(leading)
+
+
+def _with_bodies(
+    session: Session, collection: str, rows: Iterable[Sequence[Any]], statement: str
+) -> Iterator[_Found]:
+    width = len(COLLECTIONS[collection].key)
+    for tid, thread_id, *columns, _ in rows:
+        (body,) = session.one(statement, (tid, *columns[:width]))
+        yield _found(collection, (tid, thread_id, *columns, body))
+
+
+def _found(collection: str, row: Sequence[Any]) -> _Found:
+    tid, packed_thread, *columns = row
+    make = addressed_document if collection in KIND_OF else keyed_document
+    document = make(collection, unpack_text(packed_thread), columns)
+    return _Found(tid, columns[: len(document.key)], document)
+
+
+def _children(session: Session, page: Sequence[_Found], *, bodies: bool) -> Iterator[Document]:
+    """Iterate over the writes of found checkpoints, in key order."""
+    in_order = sorted(
+        page, key=lambda each: (each.document.thread_id, key_order(CHECKPOINTS, each.document.key))
+    )
+    for parent in in_order:
+        ns, ident = parent.packed_key
+        parameters = {"tid": parent.tid, "ns": ns, "id": ident, "bodies": bodies}
+        for row in session.rows("writes_of_checkpoint", parameters):
+            yield keyed_document(WRITES, parent.document.thread_id, (ns, ident, *row))
+
+
+def _unread_nodes(
+    session: Session,
+    names: Mapping[str, bytes],
+    read: Iterable[Document],
+    known: set[bytes],
+) -> list[bytes]:
+    """Return the nodes that read documents name and that are not known yet."""
+    named = dict.fromkeys(ref for document in read for ref in document.refs if ref not in known)
+    if not named:
+        return []
+    rows = session.all("list_nodes", {**names, "refs": pack_refs(list(named))})
+    return [ref for (ref,) in rows]

@@ -1,0 +1,226 @@
+"""The document store in a SQLite file: both faces, over one database and one writer."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from threadkeep.drivers.sqlite import document_reads as reads
+from threadkeep.drivers.sqlite import document_writes as writes
+from threadkeep.drivers.sqlite.database import SqliteDatabase
+from threadkeep.drivers.sqlite.document_rows import pack_scope
+from threadkeep.drivers.sqlite.sessions import Session
+from threadkeep.ports.clock import Clock, SystemClock
+from threadkeep.ports.documents import (
+    Batch,
+    Fetched,
+    Find,
+    Inserted,
+    Key,
+    Page,
+    Scope,
+    Staged,
+    Usage,
+)
+from threadkeep.rules.document_checks import (
+    check_batch,
+    check_find,
+    check_keys,
+    check_refs,
+    check_scope,
+)
+
+MAX_BODY_BYTES = 4 * 1024 * 1024  # twice a reply, so that callers meet one that fills it alone
+
+
+class _Documents:
+    """Checked requests as units of work: what the two faces share."""
+
+    def __init__(self, database: SqliteDatabase, clock: Clock, max_body_bytes: int) -> None:
+        self.max_body_bytes = max_body_bytes
+        self._clock = clock
+        self._threads = writes.Threads()
+        database.load("threadkeep.drivers.sqlite", "documents.sql")
+        database.on_rollback(self._threads.forget_all)
+
+    def insert(self, scope: Scope, batch: Batch) -> writes.Insertion | None:
+        thread_id = check_batch(batch, self.max_body_bytes)
+        check_scope(scope, thread_id)
+        if thread_id is None:
+            return None
+        touched = int(self._clock.now().timestamp())
+        return writes.insertion(self._threads, scope, thread_id, batch, touched=touched)
+
+    def fetch(
+        self, scope: Scope, thread_id: str, refs: Sequence[bytes], *, nodes: bool
+    ) -> "partial[Fetched]":
+        check_scope(scope, thread_id)
+        check_refs(refs)
+        return partial(reads.fetch, scope=scope, thread_id=thread_id, refs=tuple(refs), nodes=nodes)
+
+    def find(self, scope: Scope, find: Find) -> "partial[Page]":
+        check_scope(scope, find.thread_id)
+        check_find(find)
+        return partial(reads.find, scope=scope, wanted=find)
+
+    def count(self, scope: Scope, find: Find) -> "partial[int]":
+        check_scope(scope, find.thread_id)
+        check_find(find)
+        return partial(reads.count, scope=scope, wanted=find)
+
+    def remove(
+        self, scope: Scope, thread_id: str, documents: Sequence[tuple[str, Key]]
+    ) -> "partial[int]":
+        check_scope(scope, thread_id)
+        check_keys(documents)
+        return partial(
+            writes.remove,
+            threads=self._threads,
+            thread=pack_scope(scope, thread_id),
+            documents=tuple(documents),
+        )
+
+    def erase(self, scope: Scope, thread_id: str) -> "partial[int]":
+        check_scope(scope, thread_id)
+        return partial(writes.erase, threads=self._threads, thread=pack_scope(scope, thread_id))
+
+    def measure(self, scope: Scope, thread_id: str) -> "partial[Mapping[str, Usage]]":
+        check_scope(scope, thread_id)
+        return partial(reads.measure, scope=scope, thread_id=thread_id)
+
+
+def _nothing(_: Session) -> Inserted:
+    return Inserted()
+
+
+class SqliteDocumentStore:
+    """The blocking face; it runs on the calling thread."""
+
+    def __init__(
+        self,
+        database: SqliteDatabase,
+        *,
+        clock: Clock | None = None,
+        max_body_bytes: int = MAX_BODY_BYTES,
+    ) -> None:
+        self._database = database
+        self._documents = _Documents(database, clock or SystemClock(), max_body_bytes)
+
+    @property
+    def max_body_bytes(self) -> int:
+        """See ``DocumentStore.max_body_bytes``."""
+        return self._documents.max_body_bytes
+
+    def setup(self) -> None:
+        """See ``DocumentStore.setup``."""
+        self._database.setup_now()
+
+    def insert(self, scope: Scope, batch: Batch) -> Inserted:
+        """See ``DocumentStore.insert``."""
+        return self._database.write_now(self._documents.insert(scope, batch) or _nothing)
+
+    def fetch(
+        self, scope: Scope, thread_id: str, refs: Sequence[bytes], *, nodes: bool = False
+    ) -> Fetched:
+        """See ``DocumentStore.fetch``."""
+        return self._database.read_now(self._documents.fetch(scope, thread_id, refs, nodes=nodes))
+
+    def find(self, scope: Scope, find: Find) -> Page:
+        """See ``DocumentStore.find``."""
+        return self._database.read_now(self._documents.find(scope, find))
+
+    def count(self, scope: Scope, find: Find) -> int:
+        """See ``DocumentStore.count``."""
+        return self._database.read_now(self._documents.count(scope, find))
+
+    def remove(self, scope: Scope, thread_id: str, documents: Sequence[tuple[str, Key]]) -> int:
+        """See ``DocumentStore.remove``."""
+        return self._database.write_now(self._documents.remove(scope, thread_id, documents))
+
+    def erase(self, scope: Scope, thread_id: str) -> int:
+        """See ``DocumentStore.erase``."""
+        return self._database.write_now(self._documents.erase(scope, thread_id), scrub=True)
+
+    def measure(self, scope: Scope, thread_id: str) -> Mapping[str, Usage]:
+        """See ``DocumentStore.measure``."""
+        return self._database.read_now(self._documents.measure(scope, thread_id))
+
+    def close(self) -> None:
+        """See ``DocumentStore.close``; closes the file for all that share it."""
+        self._database.close()
+
+
+class AsyncSqliteDocumentStore:
+    """The awaiting face, with staging; writes join the shared writer's next transaction."""
+
+    def __init__(
+        self,
+        database: SqliteDatabase,
+        *,
+        clock: Clock | None = None,
+        max_body_bytes: int = MAX_BODY_BYTES,
+    ) -> None:
+        self._database = database
+        self._documents = _Documents(database, clock or SystemClock(), max_body_bytes)
+
+    @property
+    def max_body_bytes(self) -> int:
+        """See ``DocumentStore.max_body_bytes``."""
+        return self._documents.max_body_bytes
+
+    async def setup(self) -> None:
+        """See ``DocumentStore.setup``."""
+        await self._database.setup()
+
+    async def insert(self, scope: Scope, batch: Batch) -> Inserted:
+        """See ``DocumentStore.insert``."""
+        return await self._database.write_soon(self._documents.insert(scope, batch) or _nothing)
+
+    def stage(self, scope: Scope, batch: Batch, *, within_seconds: float) -> Staged:
+        """See ``StagingDocumentStore.stage``."""
+        work = self._documents.insert(scope, batch) or _nothing
+        return _Staged(self._database.stage(work, within_seconds=within_seconds))
+
+    async def fetch(
+        self, scope: Scope, thread_id: str, refs: Sequence[bytes], *, nodes: bool = False
+    ) -> Fetched:
+        """See ``DocumentStore.fetch``."""
+        work = self._documents.fetch(scope, thread_id, refs, nodes=nodes)
+        return await self._database.read_soon(work)
+
+    async def find(self, scope: Scope, find: Find) -> Page:
+        """See ``DocumentStore.find``."""
+        return await self._database.read_soon(self._documents.find(scope, find))
+
+    async def count(self, scope: Scope, find: Find) -> int:
+        """See ``DocumentStore.count``."""
+        return await self._database.read_soon(self._documents.count(scope, find))
+
+    async def remove(
+        self, scope: Scope, thread_id: str, documents: Sequence[tuple[str, Key]]
+    ) -> int:
+        """See ``DocumentStore.remove``."""
+        return await self._database.write_soon(self._documents.remove(scope, thread_id, documents))
+
+    async def erase(self, scope: Scope, thread_id: str) -> int:
+        """See ``DocumentStore.erase``."""
+        work = self._documents.erase(scope, thread_id)
+        return await self._database.write_soon(work, scrub=True)
+
+    async def measure(self, scope: Scope, thread_id: str) -> Mapping[str, Usage]:
+        """See ``DocumentStore.measure``."""
+        return await self._database.read_soon(self._documents.measure(scope, thread_id))
+
+    async def close(self) -> None:
+        """See ``DocumentStore.close``; closes the file for all that share it."""
+        await self._database.close_soon()
+
+
+class _Staged:
+    """A batch in the writer's queue."""
+
+    def __init__(self, inserted: "asyncio.Future[Inserted]") -> None:
+        self._inserted = inserted
+
+    async def committed(self) -> Inserted:
+        """See ``Staged.committed``; giving up waiting does not take the batch back."""
+        return await asyncio.shield(self._inserted)
