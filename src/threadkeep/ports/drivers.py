@@ -1,9 +1,11 @@
 """Opening a storage address: which driver serves a scheme, and what an opened one offers.
 
 Drivers register in the entry-point group ``threadkeep.drivers`` under their scheme; the entry is
-a callable ``open(url: str) -> Driver``. So nothing above imports a driver, and others can add one.
+a callable ``open(url: str, options: DriverOptions) -> Driver``. So nothing above imports a driver,
+and others can add one.
 """
 
+from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import Protocol
 
@@ -12,6 +14,17 @@ from threadkeep.ports.documents import AsyncDocumentStore, DocumentStore
 from threadkeep.ports.resources import ResourceStore
 
 GROUP = "threadkeep.drivers"
+
+
+@dataclass(frozen=True, slots=True)
+class DriverOptions:
+    """What is chosen beside the address.
+
+    Attributes:
+        max_page_size: The largest page of the resource store, in rows.
+    """
+
+    max_page_size: int = 1000
 
 
 class Driver(Protocol):
@@ -41,8 +54,8 @@ class Driver(Protocol):
         ...
 
 
-def open_driver(url: str) -> Driver:
-    """Open a storage address, e.g. ``sqlite:///agents.db``.
+def open_driver(url: str, options: DriverOptions | None = None) -> Driver:
+    """Open a storage address, e.g. ``sqlite:///agents.db``; without options, with their defaults.
 
     Raises:
         ConfigError: No scheme, or one no installed driver serves.
@@ -53,5 +66,5 @@ def open_driver(url: str) -> Driver:
     if not separator or scheme not in found:
         known = ", ".join(f"{name}://" for name in sorted(found))
         raise ConfigError(f"no driver serves the storage address {scheme!r}; known are {known}")
-    driver: Driver = found[scheme].load()(url)
+    driver: Driver = found[scheme].load()(url, options or DriverOptions())
     return driver

@@ -4,17 +4,17 @@ from threadkeep.drivers.memory.documents import AsyncMemoryDocumentStore, Memory
 from threadkeep.drivers.memory.resources import MemoryResourceStore
 from threadkeep.errors import ConfigError
 from threadkeep.ports.documents import DocumentStore, StagingDocumentStore
-from threadkeep.ports.drivers import Driver
+from threadkeep.ports.drivers import Driver, DriverOptions
 from threadkeep.ports.resources import ResourceStore
 
 
 class MemoryDriver:
     """One opened ``memory://``; what is in it ends with it."""
 
-    def __init__(self) -> None:
+    def __init__(self, options: DriverOptions) -> None:
         self._documents = MemoryDocumentStore()
         self._async_documents = AsyncMemoryDocumentStore(self._documents)
-        self._resources = MemoryResourceStore()
+        self._resources = MemoryResourceStore(max_page_size=options.max_page_size)
 
     def documents(self) -> DocumentStore:
         """See ``Driver.documents``."""
@@ -33,7 +33,7 @@ class MemoryDriver:
         self._documents.close()
 
 
-def open(url: str) -> Driver:
+def open(url: str, options: DriverOptions) -> Driver:
     """Open an empty store; each call opens another one.
 
     Raises:
@@ -41,4 +41,4 @@ def open(url: str) -> Driver:
     """
     if url != "memory://":
         raise ConfigError("a memory store has no name and no settings: the address is memory://")
-    return MemoryDriver()
+    return MemoryDriver(options)

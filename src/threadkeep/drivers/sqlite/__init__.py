@@ -8,7 +8,7 @@ from threadkeep.drivers.sqlite.database import SqliteDatabase
 from threadkeep.drivers.sqlite.documents import AsyncSqliteDocumentStore, SqliteDocumentStore
 from threadkeep.errors import NotSupportedError
 from threadkeep.ports.documents import DocumentStore, StagingDocumentStore
-from threadkeep.ports.drivers import Driver
+from threadkeep.ports.drivers import Driver, DriverOptions
 from threadkeep.ports.resources import ResourceStore
 
 
@@ -37,7 +37,7 @@ class SqliteDriver:
         self._database.close()
 
 
-def open(url: str) -> Driver:
+def open(url: str, options: DriverOptions) -> Driver:
     """Open a file, which is made if it is not there.
 
     Raises:
