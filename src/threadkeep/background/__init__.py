@@ -1,1 +1,1 @@
-"""What a server does beside answering: claims runs, keeps leases, frees what the dead held."""
+"""What goes on beside requests: claiming runs, keeping leases."""

@@ -87,6 +87,16 @@ class Graphs:
         """Say whether a graph has been loaded or has failed to."""
         return graph_id in self._settled and self._settled[graph_id].is_set()
 
+    async def settled(self, graph_id: str) -> None:
+        """Wait until a graph has been loaded or has failed to.
+
+        Raises:
+            NotFoundError: No such graph.
+        """
+        if graph_id not in self._settled:
+            raise NotFoundError("graph", graph_id)
+        await self._settled[graph_id].wait()
+
     async def load(self) -> None:
         """Load every graph not loaded yet; a failure is kept for ``error_of`` and logged."""
         await asyncio.to_thread(importlib.import_module, "threadkeep.engine.opening")
@@ -123,10 +133,7 @@ class Graphs:
             NotFoundError: No such graph.
             GraphLoadError: It could not be loaded, or its factory gave no graph.
         """
-        settled = self._settled.get(graph_id)
-        if settled is None:
-            raise NotFoundError("graph", graph_id)
-        await settled.wait()
+        await self.settled(graph_id)
         if graph_id in self._errors:
             raise self._errors[graph_id]
         source = self._sources[graph_id]

@@ -41,11 +41,12 @@ class Asked:
 
     def runtime(self) -> Any:
         """Return LangGraph's ``ServerRuntime`` for it."""
+        store: Any = self.store
         if self.purpose == "threads.create_run":
             return sdk_runtime._ExecutionRuntime(
-                access_context=self.purpose, store=self.store, context=self.context
+                access_context=self.purpose, store=store, context=self.context
             )
-        return sdk_runtime._ReadRuntime(access_context=self.purpose, store=self.store)
+        return sdk_runtime._ReadRuntime(access_context=self.purpose, store=store)
 
 
 class Source:

@@ -11,7 +11,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequ
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-from threadkeep.engine.executor import Executor, Slot
+from threadkeep.engine.execution import Slot
+from threadkeep.engine.executor import Executor
 from threadkeep.engine.graphs import Graphs
 from threadkeep.engine.identifiers import new_id
 from threadkeep.engine.kwargs import is_temporary, run_kwargs, thread_config
@@ -81,6 +82,8 @@ class RunService:
             NotFoundError: No such assistant (or graph), or no such thread.
             ThreadBusyError: ``multitask_strategy`` is ``reject`` and the thread has an active run.
             ThreadStatusError: The thread's status is not in ``thread_status_in``.
+            NotSupportedError: ``multitask_strategy`` is ``rollback`` and the checkpointer cannot
+                remove a run's checkpoints.
         """
         return await self._detached(self._begin(new_id(), request))
 
@@ -199,11 +202,14 @@ class RunService:
 
         Raises:
             NotFoundError: No such run on this thread.
+            NotSupportedError: ``rollback``, and the checkpointer cannot remove a run's checkpoints.
         """
         with self._executor.endings.watch(run_id) as ended:
             run = await self.get(thread_id, run_id)
             if run.status not in ACTIVE:
                 return run
+            if action == "rollback":
+                self._executor.check_roll_back()
             asked = await self._stop(run, action)
             if not wait or asked.status not in ACTIVE:
                 return asked
@@ -232,6 +238,8 @@ class RunService:
             How many were asked.
         """
         statuses: tuple[RunStatus, ...] = ACTIVE_STATUSES if status == "all" else (status,)
+        if action == "rollback":
+            self._executor.check_roll_back()
         found = await self._active(thread_id, run_ids, statuses)
         for run in found:
             await self._stop(run, action)
@@ -281,6 +289,8 @@ class RunService:
 
     async def _begin(self, run_id: str, request: RunRequest) -> Run:
         """Admit a run and start it if a slot is free; tell the runs it displaces."""
+        if request.multitask_strategy == "rollback":
+            self._executor.check_roll_back()
         assistant = await self._assistant(request.assistant_id)
         thread_id = request.thread_id or new_id()
         new = NewRun(

@@ -1,0 +1,68 @@
+"""Keeps this process's runs its own, and settles those of processes that are gone.
+
+One statement renews every lease, three times within each. What it answers says which runs
+somebody wants stopped and which are this process's no longer.
+"""
+
+import asyncio
+import logging
+
+from threadkeep.engine.executor import Executor
+from threadkeep.engine.kwargs import is_temporary
+from threadkeep.errors import ThreadkeepError
+from threadkeep.model.runs import Run
+from threadkeep.ports.resources import ResourceStore
+
+logger = logging.getLogger(__name__)
+
+BEATS_PER_LEASE = 3  # two may fail before a lease runs out
+
+
+class Leases:
+    """The heartbeat of one process.
+
+    Args:
+        executor: Whose runs are kept.
+        resources: Where the leases are.
+    """
+
+    def __init__(self, executor: Executor, resources: ResourceStore) -> None:
+        self._executor = executor
+        self._resources = resources
+
+    async def run(self) -> None:
+        """Beat until cancelled; the first beat is at once."""
+        while True:
+            try:
+                await self.beat()
+            except ThreadkeepError:
+                logger.exception("the leases could not be renewed; trying again")
+            await asyncio.sleep(self._executor.claim.lease_seconds / BEATS_PER_LEASE)
+
+    async def beat(self) -> None:
+        """Renew every lease, stop what is to be stopped, settle what nobody owns any more.
+
+        Raises:
+            StorageError: The backend failed.
+        """
+        held = self._executor.run_ids
+        if held:
+            wished = await self._resources.runs.extend(self._executor.claim, held)
+            for run_id in held:
+                if run_id not in wished:
+                    self._executor.lose(run_id)
+                elif (action := wished[run_id]) is not None:
+                    self._executor.stop(run_id, action)
+        for run in await self._resources.runs.release_expired():
+            await self._released(run)
+
+    async def _released(self, run: Run) -> None:
+        logger.warning(
+            "run %s on thread %s was cut off and is settled; its thread is free again",
+            run.run_id,
+            run.thread_id,
+        )
+        self._executor.announce(await self._executor.result_of(run))
+        if is_temporary(run):
+            await self._executor.erase(run.thread_id)
+        self._executor.expect_work()

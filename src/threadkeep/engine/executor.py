@@ -1,0 +1,329 @@
+"""Executes the runs this process owns: slots, one task each, stop, settle.
+
+A run holds a slot from its claim until nothing of it works any more, also its threads. It executes
+in a task of its own with an empty context, so nothing of the request that asked for it (identity,
+spans) reaches the graph, and a lost request takes no run with it.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Sequence
+from contextvars import Context
+from dataclasses import replace
+
+from threadkeep.engine.cancel import Stop, outcome_of, stop_for
+from threadkeep.engine.endings import Endings
+from threadkeep.engine.engine import Ending, Engine
+from threadkeep.engine.execution import Execution, Slot, StartGate
+from threadkeep.engine.json import encode, error_of
+from threadkeep.engine.kwargs import is_temporary
+from threadkeep.engine.threads import current_run
+from threadkeep.errors import StorageError
+from threadkeep.model.runs import CancelAction, Claim, Outcome, Run, RunResult
+from threadkeep.ports.bus import EventBus
+from threadkeep.ports.clock import Clock
+from threadkeep.ports.resources import ResourceStore
+from threadkeep.rules.run_states import SERVER_RESTARTED
+
+logger = logging.getLogger(__name__)
+
+JOBS = 10
+LEASE_SECONDS = 30.0
+GRACE_SECONDS = 30.0  # how long a stopped run's thread waits for a node that cannot be stopped
+SETTLE_RETRIES_SECONDS = (0.2, 1.0, 3.0)  # pauses; after them the lease runs out instead
+
+
+class Executor:
+    """See the module. All methods are called on one event loop.
+
+    Args:
+        engine: What executes.
+        resources: Where runs are settled.
+        bus: Whose channels it opens and closes.
+        clock: When a run ended that leaves no row.
+        owner: This process's name among those that share the store.
+        jobs: How many runs execute at once.
+        lease_seconds: How long this process counts as alive without a word.
+        timeout_seconds: How long a run may take, or ``None``.
+        grace_seconds: After a run is stopped, how long its thread waits for nodes that do not
+            stop; then it is settled and may be used again, and only the slot stays taken.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        resources: ResourceStore,
+        bus: EventBus,
+        clock: Clock,
+        *,
+        owner: str,
+        jobs: int = JOBS,
+        lease_seconds: float = LEASE_SECONDS,
+        timeout_seconds: float | None = None,
+        grace_seconds: float = GRACE_SECONDS,
+    ) -> None:
+        self.endings = Endings()
+        self.work = asyncio.Event()
+        self.claim = Claim(owner, lease_seconds)
+        self._engine = engine
+        self._resources = resources
+        self._bus = bus
+        self._clock = clock
+        self._jobs = jobs
+        self._timeout_seconds = timeout_seconds
+        self._grace_seconds = grace_seconds
+        self._gate = StartGate()
+        self._taken = 0
+        self._has_backlog = False
+        self._is_draining = False
+        self._executions: dict[str, Execution] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def free(self) -> int:
+        """How many more runs may start now."""
+        return 0 if self._is_draining else self._jobs - self._taken
+
+    @property
+    def run_ids(self) -> Sequence[str]:
+        """The runs this process must keep its lease on."""
+        return tuple(self._executions)
+
+    def holds(self, run_id: str) -> bool:
+        """Say whether a run executes here, so that its end will be told here."""
+        return run_id in self._executions
+
+    def reserve(self) -> Slot | None:
+        """Take a slot for a run about to be made; ``None`` when all are taken or others wait."""
+        return None if self._has_backlog else self.take_slot()
+
+    def take_slot(self) -> Slot | None:
+        """Take a slot, or ``None`` when all are taken."""
+        if self.free <= 0:
+            return None
+        self._taken += 1
+        return Slot(self._give_back)
+
+    def start(self, run: Run, slot: Slot) -> None:
+        """Execute a run that this process has claimed; returns at once."""
+        execution = Execution(run, slot)
+        self._executions[run.run_id] = execution
+        self._bus.open(run.run_id, keep=bool(run.kwargs["stream_resumable"]))
+        task = asyncio.create_task(self._execute(execution), context=Context())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def stop(self, run_id: str, action: CancelAction) -> None:
+        """Stop a run that executes here; another is left alone."""
+        if (execution := self._executions.get(run_id)) is not None:
+            execution.stop_for(stop_for(action))
+
+    def lose(self, run_id: str) -> None:
+        """Stop a run that is this process's no longer; it writes and settles nothing."""
+        if (execution := self._executions.get(run_id)) is not None:
+            execution.stop_for(Stop.LOST)
+
+    def expect_work(self) -> None:
+        """Say that a run may be waiting to be claimed."""
+        self._has_backlog = True
+        self.work.set()
+
+    def expect_no_work(self) -> None:
+        """Say that nothing was left to claim."""
+        self._has_backlog = False
+
+    def announce(self, result: RunResult) -> None:
+        """Tell everybody in this process that a run has ended."""
+        self.endings.tell(result.run.run_id, result)
+        self._bus.close(result.run.run_id)
+
+    def check_roll_back(self) -> None:
+        """Refuse where runs cannot be rolled back; see ``Engine.check_roll_back``."""
+        self._engine.check_roll_back()
+
+    async def result_of(self, run: Run) -> RunResult:
+        """Return the result of a run that ended some time ago."""
+        thread = None
+        if run.error is None:
+            thread = await self._resources.threads.get(run.thread_id)
+        return RunResult(run, await self._engine.answer_of(run, thread))
+
+    async def erase(self, thread_id: str) -> None:
+        """Delete a thread with its runs and checkpoints, these first.
+
+        Cut off in between, the thread is still there and is erased with its run's lease.
+        """
+        await self._engine.erase(thread_id)
+        await self._resources.threads.delete(thread_id)
+
+    async def drain(self, *, grace_seconds: float) -> None:
+        """Start nothing more, let what executes end, then stop what is left.
+
+        Args:
+            grace_seconds: How long runs may go on; stopped ones get ``grace_seconds`` of the
+                executor more at most, for nodes that do not stop.
+        """
+        self._is_draining = True
+        if not self._tasks:
+            return
+        _, left = await asyncio.wait(self._tasks, timeout=grace_seconds)
+        if not left:
+            return
+        unsettled = list(self._executions.values())
+        for execution in unsettled:
+            execution.stop_for(Stop.SHUTDOWN)
+        if unsettled:
+            await asyncio.wait({execution.settled for execution in unsettled})
+
+    def _give_back(self) -> None:
+        self._taken -= 1
+        if self._has_backlog:
+            self.work.set()
+
+    async def _execute(self, execution: Execution) -> None:
+        current_run.set(execution.threads)
+        try:
+            await self._run(execution)
+            await execution.threads.ended(within_seconds=None)
+        finally:
+            execution.slot.release()
+
+    async def _run(self, execution: Execution) -> None:
+        """Take a run to its end and tell everybody, whatever happens on the way."""
+        try:
+            ending = await self._perform(execution)
+            await self._wait_for_threads(execution)
+            result = await self._settle(execution, ending)
+        except Exception as error:
+            logger.exception("run %s could not be settled", execution.run.run_id)
+            body = encode({"__error__": error_of(error)})
+            result = RunResult(self._as_ended(execution.run, SERVER_RESTARTED), body)
+        finally:
+            del self._executions[execution.run.run_id]
+            execution.settled.set_result(None)
+        self.announce(result)
+        if self._has_backlog:
+            self.work.set()
+
+    async def _perform(self, execution: Execution) -> Ending:
+        """Run the graph until it ends, fails or is stopped."""
+        release = await self._gate.enter()
+        timer = self._start_timer(execution)
+        inner = asyncio.create_task(self._drive(execution))
+        execution.drives(inner)
+        try:
+            await asyncio.wait({inner, execution.stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if not inner.done():
+                await asyncio.wait({inner}, timeout=self._grace_seconds)
+        finally:
+            release()
+            if timer is not None:
+                timer.cancel()
+        return self._ending(execution, inner)
+
+    async def _drive(self, execution: Execution) -> None:
+        work = execution.work = await self._engine.begin(execution.run)
+        await work.perform()
+
+    def _start_timer(self, execution: Execution) -> asyncio.TimerHandle | None:
+        if self._timeout_seconds is None:
+            return None
+        loop = asyncio.get_running_loop()
+        return loop.call_later(self._timeout_seconds, execution.stop_for, Stop.TIMEOUT)
+
+    def _ending(self, execution: Execution, inner: "asyncio.Task[None]") -> Ending:
+        work, stop = execution.work, execution.stopped_for
+        if not inner.done():
+            logger.error(
+                "a node of run %s does not end when it is cancelled; it is left behind and can "
+                "write no more checkpoints",
+                execution.run.run_id,
+            )
+        failure = _failure(inner)
+        if stop is Stop.ROLLBACK or (stop is not None and failure is not None):
+            return self._engine.stopped(work, stop, timeout_seconds=self._timeout_seconds)
+        if failure is not None:
+            return self._engine.failed(work, failure)
+        assert work is not None
+        return self._engine.ended(work)
+
+    async def _wait_for_threads(self, execution: Execution) -> None:
+        """Wait for threads that a stopped run left working, at most the grace."""
+        if execution.stopped_for is None or not execution.threads.are_working:
+            return
+        if not await execution.threads.ended(within_seconds=self._grace_seconds):
+            logger.error(
+                "a sync node of run %s goes on %s seconds after the run was stopped; its thread "
+                "is left behind and keeps a slot",
+                execution.run.run_id,
+                self._grace_seconds,
+            )
+
+    async def _settle(self, execution: Execution, ending: Ending) -> RunResult:
+        """Record how a run ended, with its checkpoints and its thread; then it writes no more."""
+        run, work = execution.run, execution.work
+        if execution.stopped_for is Stop.LOST:
+            return await self._lost(run)
+        if work is not None and not is_temporary(run) and ending.outcome.reason != "rolled_back":
+            try:
+                await work.flush()
+            except Exception as error:
+                logger.exception("the checkpoints of run %s are not all stored", run.run_id)
+                ending = self._engine.failed(work, error)
+        if work is not None:
+            work.revoke()
+        for pause in (*SETTLE_RETRIES_SECONDS, None):
+            try:
+                return await self._write(run, ending)
+            except StorageError:
+                if pause is None:
+                    raise
+                logger.warning("settling run %s failed; trying again", run.run_id)
+                await asyncio.sleep(pause)
+        raise AssertionError("unreachable")
+
+    async def _write(self, run: Run, ending: Ending) -> RunResult:
+        """Write the end of a run: settled, rolled back, or erased with its own thread."""
+        if is_temporary(run):
+            await self.erase(run.thread_id)
+            return RunResult(self._as_ended(run, ending.outcome), ending.answer)
+        if ending.outcome.reason == "rolled_back":
+            await self._engine.roll_back(run)
+            await self._resources.runs.delete(run.run_id)
+            return RunResult(self._as_ended(run, ending.outcome), None)
+        settled = await self._resources.runs.settle(
+            run.run_id, fence=run.fence, outcome=ending.outcome, state=ending.state
+        )
+        if settled is None:
+            return await self._lost(run)
+        return RunResult(settled, ending.answer)
+
+    async def _lost(self, run: Run) -> RunResult:
+        """Return what others made of a run that is this process's no longer."""
+        logger.warning("run %s is this process's no longer; nothing of it is settled", run.run_id)
+        row = None
+        with contextlib.suppress(StorageError):
+            row = await self._resources.runs.get(run.run_id)
+        if row is None:
+            return RunResult(self._as_ended(run, outcome_of(Stop.LOST, timeout_seconds=None)), None)
+        return await self.result_of(row)
+
+    def _as_ended(self, run: Run, outcome: Outcome) -> Run:
+        """Return a run that leaves no row as it would have stood there."""
+        return replace(
+            run,
+            status=outcome.status,
+            reason=outcome.reason,
+            error=outcome.error,
+            owner=None,
+            lease_expires_at=None,
+            updated_at=self._clock.now(),
+        )
+
+
+def _failure(inner: "asyncio.Task[None]") -> BaseException | None:
+    """Return why a graph did not come to its end, or ``None`` when it did."""
+    if not inner.done() or inner.cancelled():
+        return asyncio.CancelledError("the graph was cancelled from within")
+    return inner.exception()
