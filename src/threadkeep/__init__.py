@@ -1,3 +1,45 @@
-"""Durable memory for LangGraph agents."""
+"""Durable memory for LangGraph agents.
+
+Six names are all a user needs; each is imported when it is first asked for.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from threadkeep.errors import ThreadkeepError
+    from threadkeep.savers.default import create_checkpointer, set_default_checkpointer
+    from threadkeep.savers.saver import DocumentCheckpointSaver
+    from threadkeep.savers.store import ItemStore
+    from threadkeep.server.app import create_app
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "DocumentCheckpointSaver",
+    "ItemStore",
+    "ThreadkeepError",
+    "__version__",
+    "create_app",
+    "create_checkpointer",
+    "set_default_checkpointer",
+]
+
+_HOMES = {
+    "DocumentCheckpointSaver": "threadkeep.savers.saver",
+    "ItemStore": "threadkeep.savers.store",
+    "ThreadkeepError": "threadkeep.errors",
+    "create_app": "threadkeep.server.app",
+    "create_checkpointer": "threadkeep.savers.default",
+    "set_default_checkpointer": "threadkeep.savers.default",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,52 @@
+"""Values to plain bytes and back, by LangGraph's serializer.
+
+The serializer is passed in; nothing here knows which it is. An address is always taken over what
+the serializer made, so a serializer that answers differently each time only shares nothing.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from threadkeep.checkpoints import bodies
+from threadkeep.errors import CorruptionError
+
+TYPES = ("null", "bytes", "bytearray", "msgpack", "json", "pickle")  # by number, in the flag byte
+OTHER = 15  # the payload begins with the type's name, after a byte with the name's length
+
+
+class Serde(Protocol):
+    """What is used of LangGraph's ``SerializerProtocol``."""
+
+    def dumps_typed(self, obj: Any) -> tuple[str, bytes]: ...  # noqa: D102
+
+    def loads_typed(self, data: tuple[str, bytes]) -> Any: ...  # noqa: D102
+
+
+@dataclass(frozen=True, slots=True)
+class Codec:
+    """A serializer and the key of addresses."""
+
+    serde: Serde
+    key: bytes = bodies.PUBLIC_KEY
+
+    def dump(self, value: Any, kind: int = bodies.VALUE) -> bytes:
+        """Make the plain of a value."""
+        name, payload = self.serde.dumps_typed(value)
+        if name in TYPES:
+            return bodies.flag(kind, TYPES.index(name)) + payload
+        text = name.encode()
+        return bodies.flag(kind, OTHER) + bytes((len(text),)) + text + payload
+
+    def load(self, plain: bytes) -> Any:
+        """Make the value of a plain, an object of its own each time."""
+        number = plain[0] & 15
+        if number < len(TYPES):
+            return self.serde.loads_typed((TYPES[number], plain[1:]))
+        if number != OTHER:
+            raise CorruptionError(f"a value of unknown serializer type {number}")
+        end = 2 + plain[1]
+        return self.serde.loads_typed((plain[2:end].decode(), plain[end:]))
+
+    def address(self, plain: bytes, refs: tuple[bytes, ...] = ()) -> bytes:
+        """Name a document by its content."""
+        return bodies.address(self.key, plain, refs)

@@ -1,0 +1,142 @@
+"""The documents one write is going to hand over, in the order they must be stored.
+
+A document is stored before any that names it, so that a crash between two requests leaves garbage
+and never a dangling address.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from threadkeep.checkpoints import bodies
+from threadkeep.checkpoints.codec import Codec
+from threadkeep.checkpoints.entries import Blob, Inline, Mark
+from threadkeep.ports.documents import (
+    BLOBS,
+    ITEMS,
+    PART_BYTES,
+    PARTS,
+    READ_BYTES,
+    Batch,
+    Document,
+    Key,
+)
+
+INLINE_BYTES = 40  # a plain up to this stands where it is named: an address and its key cost more
+DOCUMENT_BYTES = 64  # what a request spends on a document beside its body, roughly
+
+Stored = Callable[[bytes], bool]
+
+
+def nothing_stored(_ref: bytes) -> bool:
+    """Answer for a thread of which nothing is known."""
+    return False
+
+
+class Draft:
+    """Collects documents; those that ``stored`` knows are left out."""
+
+    def __init__(self, thread_id: str, codec: Codec, stored: Stored = nothing_stored) -> None:
+        self.codec = codec
+        self._thread_id = thread_id
+        self._stored = stored
+        self._new: dict[str, dict[bytes, Document]] = {PARTS: {}, ITEMS: {}, BLOBS: {}}
+
+    def mark(self, plain: bytes) -> Mark:
+        """Take in one element of a list."""
+        if len(plain) <= INLINE_BYTES:
+            return Inline(plain)
+        return self._add(ITEMS, plain)
+
+    def value(self, plain: bytes) -> Inline | Blob:
+        """Take in a value that is not told apart."""
+        if len(plain) <= INLINE_BYTES:
+            return Inline(plain)
+        return Blob(self._add(BLOBS, plain))
+
+    def node(self, payload: bytes, refs: tuple[bytes, ...]) -> bytes:
+        """Take in a leaf or a node of a list."""
+        return self._add(ITEMS, bodies.flag(bodies.NODE) + payload, refs)
+
+    def blob(self, plain: bytes) -> bytes:
+        """Take in a shape, or another plain that is never inline."""
+        return self._add(BLOBS, plain)
+
+    def meta(self, plain: bytes, text: str, *, in_field: bool) -> bytes:
+        """Take in metadata: its plain, and the JSON text that is asked for by its entries."""
+        ref = self.codec.address(plain)
+        if not self._has(ref):
+            body = bytes((bodies.FIELD,)) + plain[:1] if in_field else bodies.seal(plain)
+            fields = {"metadata": text}
+            self._new[BLOBS][ref] = Document(self._thread_id, BLOBS, (ref,), body, fields=fields)
+        return ref
+
+    def refs(self) -> Iterator[bytes]:
+        """Name the documents collected."""
+        for documents in self._new.values():
+            yield from documents
+
+    def without(self, stored: Stored) -> None:
+        """Leave out what has turned out to be stored."""
+        for documents in self._new.values():
+            for ref in [ref for ref in documents if stored(ref)]:
+                del documents[ref]
+
+    def batches(
+        self,
+        requires: Sequence[tuple[str, Key]] = (),
+        *,
+        first: Sequence[Document] = (),
+        replacing: Sequence[Document] = (),
+    ) -> list[Batch]:
+        """Cut everything into batches of at most ``READ_BYTES``, the last one completing it.
+
+        Args:
+            requires: What must be present for each of them to be written.
+            first: Further documents of the last batch, kept where they are present.
+            replacing: Further documents of the last batch.
+        """
+        held: list[Document] = []
+        cut: list[Batch] = []
+        size = sum(map(_size, (*first, *replacing)))
+        for documents in self._new.values():
+            for document in documents.values():
+                if held and size + _size(document) > READ_BYTES:
+                    cut.append(Batch(held, requires=requires))
+                    held, size = [], 0
+                held.append(document)
+                size += _size(document)
+        return [*cut, Batch([*held, *first], replacing, requires)]
+
+    def _add(self, collection: str, plain: bytes, refs: tuple[bytes, ...] = ()) -> bytes:
+        ref = self.codec.address(plain, refs)
+        if not self._has(ref):
+            body = bodies.seal(plain)
+            if len(body) > PART_BYTES:
+                refs, body = self._split(body), bytes((bodies.MANIFEST,))
+            self._new[collection][ref] = Document(self._thread_id, collection, (ref,), body, refs)
+        return ref
+
+    def _split(self, body: bytes) -> tuple[bytes, ...]:
+        refs = []
+        room = PART_BYTES - 2  # beside the format byte and the flag byte
+        for start in range(0, len(body), room):
+            plain = bodies.flag(bodies.PART) + body[start : start + room]
+            ref = self.codec.address(plain)
+            refs.append(ref)
+            if not self._has(ref):
+                self._new[PARTS][ref] = Document(
+                    self._thread_id, PARTS, (ref,), bytes((bodies.PLAIN,)) + plain
+                )
+        return tuple(refs)
+
+    def _has(self, ref: bytes) -> bool:
+        return any(ref in documents for documents in self._new.values()) or self._stored(ref)
+
+
+def _size(document: Document) -> int:
+    text: Mapping[str, object] = document.fields
+    return (
+        len(document.body)
+        + 12 * len(document.refs)
+        + DOCUMENT_BYTES
+        + sum(len(value) for value in text.values() if isinstance(value, str))
+    )

@@ -1,0 +1,128 @@
+"""How a checkpoint or a pending write states one value, and how that is packed.
+
+An entry names its documents in order; packed, it says only how many, and the addresses stand in
+the document's ``refs``:
+
+    absent        nil                     the channel has a version and no value
+    ``Inline``    bin                     the plain itself
+    ``Blob``      0                       the next address
+    ``Tree``      [height, run, ...]      the next address is the root unless height is 0; a run
+                                          is a number of elements by address, or one plain
+    ``Keyed``     {key: entry, ...}       a dict, each value for itself
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any, NamedTuple
+
+from threadkeep.errors import CorruptionError
+
+
+class Inline(NamedTuple):
+    """A value that is small enough to stand where it is named."""
+
+    plain: bytes
+
+
+class Blob(NamedTuple):
+    """A value that is one document."""
+
+    ref: bytes
+
+
+Mark = bytes | Inline  # an element: its address, or itself
+
+
+class Tree(NamedTuple):
+    """A list.
+
+    Attributes:
+        height: Levels of documents under the root, itself counted; 0 without a root.
+        root: The document over all sealed leaves.
+        tail: The marks after the last sealed leaf.
+    """
+
+    height: int
+    root: bytes | None
+    tail: tuple[Mark, ...]
+
+
+class Keyed(NamedTuple):
+    """A dict whose values are told apart."""
+
+    entries: tuple[tuple[str, "Entry"], ...]
+
+
+Entry = Inline | Blob | Tree | Keyed | None
+
+
+def pack_marks(marks: Iterable[Mark], refs: list[bytes]) -> list[Any]:
+    """Pack marks as runs; their addresses go to the end of ``refs``."""
+    runs: list[Any] = []
+    for mark in marks:
+        if isinstance(mark, Inline):
+            runs.append(mark.plain)
+            continue
+        refs.append(mark)
+        if runs and isinstance(runs[-1], int):
+            runs[-1] += 1
+        else:
+            runs.append(1)
+    return runs
+
+
+def unpack_marks(runs: Iterable[Any], refs: Iterator[bytes]) -> list[Mark]:
+    """Give back the marks that ``pack_marks`` packed."""
+    marks: list[Mark] = []
+    for run in runs:
+        if isinstance(run, bytes):
+            marks.append(Inline(run))
+        else:
+            marks += islice(refs, run)
+    return marks
+
+
+def pack(entry: Entry, refs: list[bytes]) -> Any:
+    """Pack an entry; its addresses go to the end of ``refs``."""
+    match entry:
+        case None:
+            return None
+        case Inline(plain):
+            return plain
+        case Blob(ref):
+            refs.append(ref)
+            return 0
+        case Tree(height, root, tail):
+            if root is not None:
+                refs.append(root)
+            return [height, *pack_marks(tail, refs)]
+        case Keyed(entries):
+            return {key: pack(inner, refs) for key, inner in entries}
+
+
+def unpack(packed: Any, refs: Iterator[bytes]) -> Entry:
+    """Give back the entry that ``pack`` packed.
+
+    Raises:
+        CorruptionError: It is none that ``pack`` makes.
+    """
+    match packed:
+        case None:
+            return None
+        case bytes():
+            return Inline(packed)
+        case 0:
+            return Blob(_next(refs))
+        case [int(height), *runs]:
+            root = _next(refs) if height else None
+            return Tree(height, root, tuple(unpack_marks(runs, refs)))
+        case dict():
+            return Keyed(tuple((key, unpack(inner, refs)) for key, inner in packed.items()))
+    raise CorruptionError(f"an entry that is a {type(packed).__name__}")
+
+
+def _next(refs: Iterator[bytes]) -> bytes:
+    ref = next(refs, None)
+    if ref is None:
+        raise CorruptionError("an entry names more documents than its document has addresses")
+    return ref

@@ -1,0 +1,218 @@
+"""What one process has seen stored: what a later put may leave out, and share.
+
+Everything here may be forgotten at any time; the format needs none of it. A put that leaves out a
+document because of what is known makes its batch require the checkpoint it is known from.
+"""
+
+from collections import OrderedDict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+from threadkeep.checkpoints.entries import Blob, Entry, Keyed, Tree
+from threadkeep.checkpoints.values import ListMemories
+from threadkeep.ports.documents import CHECKPOINTS, Document, Key
+
+Place = tuple[str, str, str]  # thread_id, checkpoint_ns, checkpoint_id
+
+MEMORY_BYTES = 64 * 1024 * 1024  # of prints and of bodies, each: some 4,000 threads of 16 KiB
+HEADS = 3  # checkpoints remembered of one namespace: the newest, and forks under way
+TASKS = 10_000  # tasks whose stored writes are remembered
+THREADS_GONE = 10_000  # deleted threads remembered; an older deletion is told by the store
+
+
+class Record:
+    """One stored checkpoint.
+
+    Attributes:
+        versions: Its channels' versions.
+        entries: Its channels' entries.
+        lists: Its lists, to share with the next.
+        others: Addresses it names that no entry names, and those of its pending writes.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        versions: Mapping[str, Any],
+        entries: Mapping[str, Entry],
+        lists: ListMemories,
+        others: Collection[bytes],
+    ) -> None:
+        self.place = place
+        self.versions = versions
+        self.entries = entries
+        self.lists = lists
+        self.others = set(others)
+        self.size_bytes = 1024 + sum(memory.size_bytes for memory in lists.values())
+        self._named: set[bytes] | None = None
+
+    @property
+    def key(self) -> tuple[str, Key]:
+        """Name the checkpoint's document, as ``Batch.requires`` does."""
+        return CHECKPOINTS, self.place[1:]
+
+    def stored(self, ref: bytes) -> bool:
+        """Tell whether a document is stored as long as this checkpoint is.
+
+        May answer no for an element of a list, which is then handed over once more.
+        """
+        if self._named is None:
+            self._named = self._names()
+        return ref in self._named or ref in self.others
+
+    def _names(self) -> set[bytes]:
+        named: set[bytes] = set()
+        for entry in self.entries.values():
+            named.update(_entry_names(entry))
+        for memory in self.lists.values():
+            for level in memory.listing.levels:
+                named.update(level)
+            if not memory.printed:  # its elements are serialized each time: none is handed over
+                named.update(mark for mark in memory.listing.marks if isinstance(mark, bytes))
+        return named
+
+
+def _entry_names(entry: Entry) -> Iterator[bytes]:
+    match entry:
+        case Blob(ref):
+            yield ref
+        case Tree(_, root, tail):
+            yield from (mark for mark in (root, *tail) if isinstance(mark, bytes))
+        case Keyed(entries):
+            for _, inner in entries:
+                yield from _entry_names(inner)
+
+
+@dataclass(slots=True)
+class Reliance:
+    """The checkpoints a write may rely on, and those it came to rely on.
+
+    Attributes:
+        records: What is known of them.
+        used: Keys of those that made the write leave something out.
+    """
+
+    records: Collection[Record]
+    used: set[tuple[str, Key]]
+
+    def stored(self, ref: bytes) -> bool:
+        """Tell whether one of them keeps a document, and remember that it was relied on."""
+        for record in self.records:
+            if record.stored(ref):
+                self.used.add(record.key)
+                return True
+        return False
+
+
+class Known:
+    """Bounded memory of one saver; safe to share between threads and event loops.
+
+    Args:
+        guard: Entered around every change: a lock, where several threads share it.
+        capacity_bytes: Kept of prints, and as much again of documents read.
+    """
+
+    def __init__(
+        self, guard: AbstractContextManager[Any], capacity_bytes: int = MEMORY_BYTES
+    ) -> None:
+        self._guard = guard
+        self._capacity = capacity_bytes
+        self._records: OrderedDict[Place, Record] = OrderedDict()
+        self._records_bytes = 0
+        self._documents: OrderedDict[tuple[str, bytes], Document] = OrderedDict()
+        self._documents_bytes = 0
+        self._tasks: OrderedDict[tuple[Place, str], None] = OrderedDict()
+        self._gone: OrderedDict[str, int] = OrderedDict()
+
+    def record(self, place: Place) -> Record | None:
+        """Find what is known of a checkpoint."""
+        with self._guard:
+            found = self._records.get(place)
+            if found is not None:
+                self._records.move_to_end(place)
+            return found
+
+    def remember(self, record: Record) -> None:
+        """Take in a checkpoint that is stored."""
+        with self._guard:
+            self._drop(record.place)
+            heads = [place for place in self._records if place[:2] == record.place[:2]]
+            for place in heads[: len(heads) + 1 - HEADS]:
+                self._drop(place)
+            self._records[record.place] = record
+            self._records_bytes += record.size_bytes
+            while self._records_bytes > self._capacity:
+                self._drop(next(iter(self._records)))
+
+    def note_task(self, place: Place, task_id: str) -> None:
+        """Take in that a task's regular writes are stored."""
+        with self._guard:
+            self._tasks[place, task_id] = None
+            while len(self._tasks) > TASKS:
+                self._tasks.popitem(last=False)
+
+    def note_refs(self, place: Place, refs: Iterable[bytes]) -> None:
+        """Take in that documents are stored as long as a checkpoint is: its writes name them."""
+        with self._guard:
+            record = self._records.get(place)
+            if record is not None:
+                record.others.update(refs)
+
+    def has_writes(self, place: Place, task_id: str) -> bool:
+        """Tell whether a task is known to have writes stored for a checkpoint."""
+        with self._guard:
+            return (place, task_id) in self._tasks
+
+    def documents(self, thread_id: str, refs: Collection[bytes]) -> dict[bytes, Document]:
+        """Find documents that were read before."""
+        found: dict[bytes, Document] = {}
+        with self._guard:
+            for ref in refs:
+                document = self._documents.get((thread_id, ref))
+                if document is not None:
+                    self._documents.move_to_end((thread_id, ref))
+                    found[ref] = document
+        return found
+
+    def keep_documents(self, documents: Collection[Document]) -> None:
+        """Take in documents that were read."""
+        with self._guard:
+            for document in documents:
+                ref = document.key[0]
+                if not isinstance(ref, bytes) or (document.thread_id, ref) in self._documents:
+                    continue
+                self._documents[document.thread_id, ref] = document
+                self._documents_bytes += 128 + len(document.body)
+            while self._documents_bytes > self._capacity:
+                _, old = self._documents.popitem(last=False)
+                self._documents_bytes -= 128 + len(old.body)
+
+    def forget(self, thread_id: str, at: int) -> None:
+        """Drop all that is known of a thread that was deleted.
+
+        Args:
+            thread_id: The thread.
+            at: When, as a UUIDv6 would state it.
+        """
+        with self._guard:
+            for place in [place for place in self._records if place[0] == thread_id]:
+                self._drop(place)
+            for task in [task for task in self._tasks if task[0][0] == thread_id]:
+                del self._tasks[task]
+            for key in [key for key in self._documents if key[0] == thread_id]:
+                self._documents_bytes -= 128 + len(self._documents.pop(key).body)
+            self._gone[thread_id] = max(at, self._gone.pop(thread_id, 0))
+            while len(self._gone) > THREADS_GONE:
+                self._gone.popitem(last=False)
+
+    def gone_at(self, thread_id: str) -> int | None:
+        """Say when a thread was last deleted, as far as is known."""
+        with self._guard:
+            return self._gone.get(thread_id)
+
+    def _drop(self, place: Place) -> None:
+        record = self._records.pop(place, None)
+        if record is not None:
+            self._records_bytes -= record.size_bytes

@@ -1,0 +1,139 @@
+"""A channel's value as an entry and documents.
+
+Lists are told apart by element, and dicts that hold lists or are large by key, one level deep. Only
+``list`` and ``dict`` themselves are: a subclass goes to the serializer as it is.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from threadkeep.checkpoints.drafts import INLINE_BYTES, Draft
+from threadkeep.checkpoints.entries import Entry, Inline, Keyed, Mark
+from threadkeep.checkpoints.lists import Listing, arrange
+from threadkeep.checkpoints.prints import Print, take, unchanged
+
+KEYED_KEYS = 32  # a dict of more keys is one document: its entry stands in every checkpoint
+KEYED_BYTES = 1024  # a dict without lists and up to this is one document
+
+Path = tuple[str, ...]  # the channel, and the key for a list in a dict
+
+
+@dataclass(frozen=True, slots=True)
+class ListMemory:
+    """A list as it is stored, and what tells whether an element has changed since.
+
+    Attributes:
+        listing: How it is stored.
+        kinds: The elements' types; empty when nothing is known of the elements.
+        prints: The elements' prints, beside ``kinds``.
+        size_bytes: What the prints occupy, roughly.
+        printed: Whether every element has a print.
+    """
+
+    listing: Listing
+    kinds: Sequence[type] = ()
+    prints: Sequence[Print] = ()
+    size_bytes: int = 0
+    printed: bool = False
+
+
+ListMemories = Mapping[Path, ListMemory]
+_NO_LIST = ListMemory(Listing())
+
+
+def watch(elements: Sequence[Any], listing: Listing) -> ListMemory:
+    """Remember a list that was read, before its elements are handed out."""
+    taken = [take(element) for element in elements]
+    return ListMemory(listing, [*map(type, elements)], taken, _size(taken), None not in taken)
+
+
+def encode(
+    value: Any, path: Path, draft: Draft, old: ListMemories
+) -> tuple[Entry, dict[Path, ListMemory]]:
+    """Take a value into a draft.
+
+    Args:
+        value: The value, read completely before this returns.
+        path: The channel it belongs to.
+        draft: Gets the documents.
+        old: Lists of the checkpoint before, to share with.
+
+    Returns:
+        The entry, and what to remember of its lists.
+    """
+    if type(value) is list:
+        return _encode_list(value, path, draft, old)
+    if type(value) is dict and 0 < len(value) <= KEYED_KEYS and len(path) == 1:
+        return _encode_dict(value, path, draft, old)
+    return draft.value(draft.codec.dump(value)), {}
+
+
+def _encode_dict(
+    value: dict[Any, Any], path: Path, draft: Draft, old: ListMemories
+) -> tuple[Entry, dict[Path, ListMemory]]:
+    by_key = all(type(key) is str for key in value)
+    if not by_key or not any(type(inner) is list and inner for inner in value.values()):
+        plain = draft.codec.dump(value)
+        if not by_key or len(plain) <= KEYED_BYTES:
+            return draft.value(plain), {}
+    entries: list[tuple[str, Entry]] = []
+    memories: dict[Path, ListMemory] = {}
+    for key, inner in value.items():
+        entry, lists = encode(inner, (*path, key), draft, old)
+        entries.append((key, entry))
+        memories |= lists
+    return Keyed(tuple(entries)), memories
+
+
+def _encode_list(
+    value: list[Any], path: Path, draft: Draft, old: ListMemories
+) -> tuple[Entry, dict[Path, ListMemory]]:
+    before = old.get(path, _NO_LIST)
+    kept = unchanged(value, before.kinds, before.prints)
+    marks, taken = _marks(value, kept, before, draft)
+    if _is_small(marks):
+        plain = draft.codec.dump(value)
+        if len(plain) <= INLINE_BYTES:
+            return Inline(plain), {}
+    listing = arrange(marks, before.listing, kept, draft.node)
+    size = before.size_bytes if kept else 0
+    memory = ListMemory(
+        listing,
+        [*before.kinds[:kept], *map(type, value[kept:])],
+        [*before.prints[:kept], *taken],
+        size + _size(taken),
+        None not in taken and (before.printed or not kept),
+    )
+    return listing.entry(), {path: memory}
+
+
+def _marks(
+    value: list[Any], kept: int, before: ListMemory, draft: Draft
+) -> tuple[list[Mark], list[Print]]:
+    """Name all elements, and take the prints of those after the kept ones."""
+    marks = list(before.listing.marks[:kept])
+    taken: list[Print] = []
+    moved: dict[tuple[type, Print], Mark] = {}
+    if kept < len(before.kinds):  # removed, inserted or edited: what was further on may be reused
+        moved = dict(
+            zip(
+                zip(before.kinds[kept:], before.prints[kept:], strict=True),
+                before.listing.marks[kept:],
+                strict=True,
+            )
+        )
+    for element in value[kept:]:
+        seen = take(element)
+        mark = moved.get((type(element), seen)) if moved and seen is not None else None
+        marks.append(draft.mark(draft.codec.dump(element)) if mark is None else mark)
+        taken.append(seen)
+    return marks, taken
+
+
+def _is_small(marks: Sequence[Mark]) -> bool:
+    return len(marks) <= INLINE_BYTES and all(isinstance(mark, Inline) for mark in marks)
+
+
+def _size(taken: Sequence[Print]) -> int:
+    return sum(64 + (len(seen) if isinstance(seen, bytes) else 256) for seen in taken)

@@ -1,0 +1,380 @@
+"""LangGraph's checkpointer over a document store, blocking and awaiting in one class.
+
+Every method is a shell: it reads LangGraph's arguments and drives steps of ``checkpoints`` against
+the store. The object holds no connection of its own and may be shared by threads and event loops.
+"""
+
+import asyncio
+import copy
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import Any, TypeVar
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    BaseCheckpointSaver,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+)
+from langgraph.checkpoint.serde.base import SerializerProtocol
+
+from threadkeep.checkpoints import listing, metadata
+from threadkeep.checkpoints.codec import Codec
+from threadkeep.checkpoints.get import Loaded, get
+from threadkeep.checkpoints.known import Known, Place
+from threadkeep.checkpoints.put import Put, put
+from threadkeep.checkpoints.steps import Steps, arun, perform, run
+from threadkeep.checkpoints.threads import delete_thread, is_later, ticks
+from threadkeep.checkpoints.writes import PutWrites, put_writes
+from threadkeep.errors import InvalidRequestError, NotFoundError
+from threadkeep.ports.documents import AsyncDocumentStore, DocumentStore, Scope
+from threadkeep.savers.opening import Opening
+from threadkeep.savers.staging import StagedDocuments
+from threadkeep.savers.versions import next_version
+
+T = TypeVar("T")
+
+NAMESPACE = "threadkeep.agents"
+AGENT_ID = "engine.v1"
+
+
+class DocumentCheckpointSaver(BaseCheckpointSaver[Any]):
+    """Keeps LangGraph checkpoints as increments in a document store.
+
+    Args:
+        documents: An open document store; ``setup`` must have run on it, here or elsewhere.
+        async_documents: Its awaiting face. Without it the async methods call ``documents`` in
+            worker threads.
+        namespace: With ``agent_id``, whose checkpoints: others do not see them.
+        agent_id: See ``namespace``.
+        serde: LangGraph's serializer for values; its ``JsonPlusSerializer`` by default.
+    """
+
+    def __init__(
+        self,
+        documents: DocumentStore,
+        *,
+        async_documents: AsyncDocumentStore | None = None,
+        namespace: str = NAMESPACE,
+        agent_id: str = AGENT_ID,
+        serde: SerializerProtocol | None = None,
+    ) -> None:
+        super().__init__(serde=serde)
+        self._documents = documents
+        self._async_documents = async_documents
+        self._scope = Scope(namespace, agent_id)
+        self._known = Known(threading.Lock())
+
+    @classmethod
+    def from_url(
+        cls,
+        url: str,
+        *,
+        namespace: str = NAMESPACE,
+        agent_id: str = AGENT_ID,
+        serde: SerializerProtocol | None = None,
+    ) -> "Opening[DocumentCheckpointSaver]":
+        """Open a storage address, for ``with`` and for ``async with``.
+
+        Sets up what is missing, and closes what was opened.
+
+        Raises:
+            ConfigError: On entering: no installed driver serves the address.
+            StorageError: On entering: the backend cannot be opened.
+        """
+        return Opening(
+            url,
+            lambda driver: cls(
+                driver.documents(),
+                async_documents=driver.async_documents(),
+                namespace=namespace,
+                agent_id=agent_id,
+                serde=serde,
+            ),
+        )
+
+    def setup(self) -> None:
+        """Create what is missing; idempotent, and safe when many processes do it at once."""
+        self._documents.setup()
+
+    async def asetup(self) -> None:
+        """See ``setup``."""
+        if self._async_documents is not None:
+            await self._async_documents.setup()
+        else:
+            await asyncio.to_thread(self._documents.setup)
+
+    def staged(self) -> "DocumentCheckpointSaver":
+        """Return a view for one run whose async writes return before they are durable.
+
+        It shares all this saver knows. ``flush`` it when the run ends; where the store cannot
+        stage, its writes are as durable as this saver's.
+        """
+        view = copy.copy(self)
+        if hasattr(self._async_documents, "stage"):
+            view._async_documents = StagedDocuments(self._async_documents)  # type: ignore[arg-type]
+        return view
+
+    async def flush(self) -> None:
+        """Wait until all that a ``staged`` view wrote is durable; nothing to do for others.
+
+        Raises:
+            NotFoundError: The thread was deleted meanwhile.
+            StorageError: The backend failed.
+        """
+        if isinstance(self._async_documents, StagedDocuments):
+            await self._async_documents.flush()
+
+    def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """Read one checkpoint, or the newest of a namespace; ``None`` when there is none."""
+        return _tuple(self._run(self._get(config)))
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """See ``get_tuple``."""
+        return _tuple(await self._arun(self._get(config)))
+
+    def list(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> Iterator[CheckpointTuple]:
+        """List checkpoints, newest first by id across threads and namespaces.
+
+        One page is read at a time; nothing is held open between pages.
+        """
+        question = _listing(config, filter, before, limit)
+        position = listing.start(question)
+        while position is not None:
+            steps = listing.next_page(question, position, self._codec(), self._known)
+            page, position = self._run(steps)
+            yield from (_made(loaded) for loaded in page)
+
+    async def alist(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[CheckpointTuple]:
+        """See ``list``."""
+        question = _listing(config, filter, before, limit)
+        position = listing.start(question)
+        while position is not None:
+            steps = listing.next_page(question, position, self._codec(), self._known)
+            page, position = await self._arun(steps)
+            for loaded in page:
+                yield _made(loaded)
+
+    def put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """Store a checkpoint after the one ``config`` names, in one transaction.
+
+        A channel whose version is its parent's keeps its parent's value. A checkpoint put again is
+        replaced. Values above 2 MiB in sum go ahead in transactions of their own.
+
+        Raises:
+            NotFoundError: The thread was deleted after the parent was stored.
+            ValueNotStorableError: A value cannot be serialized; nothing is written.
+        """
+        request = self._put(config, checkpoint, metadata)
+        self._run(put(request, self._codec(), self._known))
+        return _config(request.place)
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """See ``put``."""
+        request = self._put(config, checkpoint, metadata)
+        await self._arun(put(request, self._codec(), self._known))
+        return _config(request.place)
+
+    def put_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str = "",
+    ) -> None:
+        """Store a task's writes for a checkpoint, in one transaction.
+
+        Of regular writes the first stored at an index stays; special ones replace.
+
+        Raises:
+            NotFoundError: The thread was deleted after the checkpoint was made.
+            ValueNotStorableError: A value cannot be serialized; nothing is written.
+        """
+        request = self._put_writes(config, writes, task_id, task_path)
+        self._run(put_writes(request, self._codec(), self._known))
+
+    async def aput_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str = "",
+    ) -> None:
+        """See ``put_writes``."""
+        request = self._put_writes(config, writes, task_id, task_path)
+        await self._arun(put_writes(request, self._codec(), self._known))
+
+    def delete_thread(self, thread_id: str) -> None:
+        """Delete all that is stored of a thread; an unknown thread is no error.
+
+        A write of this process that belongs to what was deleted is refused afterwards.
+        """
+        thread_id = _text("thread_id", str(thread_id))
+        self._known.forget(thread_id, ticks(time.time_ns()))
+        self._run(delete_thread(thread_id))
+        self._known.forget(thread_id, ticks(time.time_ns()))
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        """See ``delete_thread``."""
+        thread_id = _text("thread_id", str(thread_id))
+        self._known.forget(thread_id, ticks(time.time_ns()))
+        await self._arun(delete_thread(thread_id))
+        self._known.forget(thread_id, ticks(time.time_ns()))
+
+    def get_next_version(self, current: Any, channel: None) -> Any:
+        """Answer a greater version of the same type; see ``next_version``."""
+        return next_version(current)
+
+    def _codec(self) -> Codec:
+        return Codec(self.serde)
+
+    def _run(self, steps: Steps[T]) -> T:
+        return run(steps, self._documents, self._scope)
+
+    async def _arun(self, steps: Steps[T]) -> T:
+        if self._async_documents is not None:
+            return await arun(steps, self._async_documents, self._scope)
+        reply: Any = None
+        while True:
+            try:
+                request = steps.send(reply)
+            except StopIteration as done:
+                result: T = done.value
+                return result
+            reply = await asyncio.to_thread(perform, request, self._documents, self._scope)
+
+    def _get(self, config: RunnableConfig) -> Steps[Loaded | None]:
+        thread_id, namespace, checkpoint_id = _address(config)
+        return get(thread_id, namespace, checkpoint_id, self._codec(), self._known)
+
+    def _put(
+        self, config: RunnableConfig, checkpoint: Checkpoint, given: CheckpointMetadata
+    ) -> Put:
+        if "checkpoint_ns" not in config["configurable"]:
+            raise InvalidRequestError("put needs configurable.checkpoint_ns; '' is the root's")
+        thread_id, namespace, parent_id = _address(config)
+        parents = given.get("parents") or {}
+        for ancestor in (parent_id, *parents.values()):
+            if ancestor is not None:
+                self._refuse_if_gone(thread_id, str(ancestor))
+        place = (thread_id, namespace, _text("checkpoint id", checkpoint["id"]))
+        return Put(place, parent_id, checkpoint, metadata.merge(config, given))
+
+    def _put_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str,
+    ) -> PutWrites:
+        thread_id, namespace, checkpoint_id = _address(config)
+        if checkpoint_id is None:
+            raise InvalidRequestError("put_writes needs configurable.checkpoint_id")
+        self._refuse_if_gone(thread_id, checkpoint_id)
+        place = (thread_id, namespace, checkpoint_id)
+        return PutWrites(place, writes, _text("task_id", task_id), task_path)
+
+    def _refuse_if_gone(self, thread_id: str, checkpoint_id: str) -> None:
+        """Refuse what belongs to a thread as it was before this process deleted it."""
+        gone_at = self._known.gone_at(thread_id)
+        if gone_at is None or is_later(checkpoint_id, gone_at):
+            return
+        raise NotFoundError("thread", thread_id)
+
+
+def _text(name: str, value: Any) -> str:
+    """Accept an id that every database can keep."""
+    if not isinstance(value, str) or "\x00" in value:
+        raise InvalidRequestError(f"{name} must be text without NUL, not {value!r}")
+    return value
+
+
+def _address(config: RunnableConfig) -> tuple[str, str, str | None]:
+    configurable = config.get("configurable") or {}
+    if configurable.get("thread_id") is None:
+        raise InvalidRequestError(
+            "a checkpointer needs configurable.thread_id, as in "
+            '{"configurable": {"thread_id": "..."}}'
+        )
+    checkpoint_id = configurable.get("checkpoint_id") or None
+    return (
+        _text("thread_id", str(configurable["thread_id"])),
+        _text("checkpoint_ns", configurable.get("checkpoint_ns") or ""),
+        None if checkpoint_id is None else _text("checkpoint_id", checkpoint_id),
+    )
+
+
+def _listing(
+    config: RunnableConfig | None,
+    filter_: dict[str, Any] | None,
+    before: RunnableConfig | None,
+    limit: Any,
+) -> listing.Listing:
+    if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool)):
+        raise InvalidRequestError(f"limit must be an integer, not {limit!r}")
+    before_id = before["configurable"].get("checkpoint_id") if before else None
+    if config is None:
+        return listing.Listing(before=before_id, filter=filter_, limit=limit)
+    thread_id, namespace, checkpoint_id = _address(config)
+    named = config["configurable"].get("checkpoint_ns") is not None
+    return listing.Listing(
+        thread_id, namespace if named else None, checkpoint_id, before_id, filter_, limit
+    )
+
+
+def _config(place: Place) -> RunnableConfig:
+    thread_id, namespace, checkpoint_id = place
+    return {
+        "configurable": {
+            "thread_id": thread_id,
+            "checkpoint_ns": namespace,
+            "checkpoint_id": checkpoint_id,
+        }
+    }
+
+
+def _tuple(loaded: Loaded | None) -> CheckpointTuple | None:
+    return None if loaded is None else _made(loaded)
+
+
+def _made(loaded: Loaded) -> CheckpointTuple:
+    thread_id, namespace, _ = loaded.place
+    parent = None
+    if loaded.parent_id is not None:
+        parent = _config((thread_id, namespace, loaded.parent_id))
+    return CheckpointTuple(
+        _config(loaded.place),
+        loaded.checkpoint,  # type: ignore[arg-type]
+        loaded.metadata,  # type: ignore[arg-type]
+        parent,
+        loaded.pending_writes,
+    )

@@ -1,0 +1,106 @@
+"""A document store for one run under durability ``async``: its inserts return at once.
+
+    staged = StagedDocuments(store)
+    await staged.insert(scope, batch)      # taken, committed within LINGER_SECONDS
+    await staged.flush()                   # everything is durable now, or the first failure raises
+
+Reads pass through, and see what was staged. One object serves one run on one event loop.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from threadkeep.errors import NotFoundError
+from threadkeep.ports.documents import (
+    Batch,
+    Fetched,
+    Find,
+    Inserted,
+    Key,
+    Page,
+    Scope,
+    Staged,
+    StagingDocumentStore,
+    Usage,
+)
+
+LINGER_SECONDS = 0.010  # a run's steps share a transaction; a kill loses at most this much
+
+
+class StagedDocuments:
+    """An ``AsyncDocumentStore`` over a staging one."""
+
+    def __init__(self, store: StagingDocumentStore) -> None:
+        self._store = store
+        self._pending: list[tuple[str, Staged]] = []
+
+    @property
+    def max_body_bytes(self) -> int:
+        """See ``DocumentStore.max_body_bytes``."""
+        return self._store.max_body_bytes
+
+    async def setup(self) -> None:
+        """See ``DocumentStore.setup``."""
+        await self._store.setup()
+
+    async def insert(self, scope: Scope, batch: Batch) -> Inserted:
+        """Stage a batch; a required document that is absent shows in ``flush`` only."""
+        staged = self._store.stage(scope, batch, within_seconds=LINGER_SECONDS)
+        self._pending.append((_thread_of(batch), staged))
+        return Inserted()
+
+    async def flush(self) -> None:
+        """Wait until everything staged is durable.
+
+        Raises:
+            NotFoundError: A batch was not written, because its thread or the checkpoint it
+                follows was deleted meanwhile.
+            StorageError: The backend failed. Of several failures the first is raised, after all
+                batches were waited for.
+        """
+        failure: Exception | None = None
+        while self._pending:
+            thread_id, staged = self._pending.pop(0)
+            try:
+                inserted = await staged.committed()
+                if not inserted.written:
+                    raise NotFoundError("thread", thread_id)
+            except Exception as error:
+                failure = failure or error
+        if failure is not None:
+            raise failure
+
+    async def fetch(
+        self, scope: Scope, thread_id: str, refs: Sequence[bytes], *, nodes: bool = False
+    ) -> Fetched:
+        """See ``DocumentStore.fetch``."""
+        return await self._store.fetch(scope, thread_id, refs, nodes=nodes)
+
+    async def find(self, scope: Scope, find: Find) -> Page:
+        """See ``DocumentStore.find``."""
+        return await self._store.find(scope, find)
+
+    async def count(self, scope: Scope, find: Find) -> int:
+        """See ``DocumentStore.count``."""
+        return await self._store.count(scope, find)
+
+    async def remove(
+        self, scope: Scope, thread_id: str, documents: Sequence[tuple[str, Key]]
+    ) -> int:
+        """See ``DocumentStore.remove``."""
+        return await self._store.remove(scope, thread_id, documents)
+
+    async def erase(self, scope: Scope, thread_id: str) -> int:
+        """See ``DocumentStore.erase``."""
+        return await self._store.erase(scope, thread_id)
+
+    async def measure(self, scope: Scope, thread_id: str) -> Mapping[str, Usage]:
+        """See ``DocumentStore.measure``."""
+        return await self._store.measure(scope, thread_id)
+
+    async def close(self) -> None:
+        """Wait for what was staged; the store beneath belongs to whoever opened it."""
+        await self.flush()
+
+
+def _thread_of(batch: Batch) -> str:
+    return next((document.thread_id for document in (*batch.documents, *batch.replacing)), "")
