@@ -15,6 +15,10 @@ class Stop(IntEnum):
     LOST = 5
 
 
+# How a run ended, as far as can be said, that others settled or deleted.
+LOST = Outcome("interrupted", reason="cancelled")
+
+
 def stop_for(action: CancelAction) -> Stop:
     """Return the reason that a caller's wish is."""
     return Stop.ROLLBACK if action == "rollback" else Stop.INTERRUPT
@@ -32,4 +36,4 @@ def outcome_of(stop: Stop, *, timeout_seconds: float | None) -> Outcome:
         case Stop.ROLLBACK:
             return Outcome("interrupted", reason="rolled_back")
         case _:
-            return Outcome("interrupted", reason="cancelled")
+            return LOST

@@ -6,21 +6,18 @@ spans) reaches the graph, and a lost request takes no run with it.
 """
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Sequence
 from contextvars import Context
-from dataclasses import replace
 
-from threadkeep.engine.cancel import Stop, outcome_of, stop_for
+from threadkeep.engine.cancel import Stop, stop_for
 from threadkeep.engine.endings import Endings
 from threadkeep.engine.engine import Ending, Engine
 from threadkeep.engine.execution import Execution, Slot, StartGate
 from threadkeep.engine.json import encode, error_of
-from threadkeep.engine.kwargs import is_temporary
+from threadkeep.engine.settling import Settler
 from threadkeep.engine.threads import current_run
-from threadkeep.errors import StorageError
-from threadkeep.model.runs import CancelAction, Claim, Outcome, Run, RunResult
+from threadkeep.model.runs import CancelAction, Claim, Run, RunResult
 from threadkeep.ports.bus import EventBus
 from threadkeep.ports.clock import Clock
 from threadkeep.ports.resources import ResourceStore
@@ -31,7 +28,6 @@ logger = logging.getLogger(__name__)
 JOBS = 10
 LEASE_SECONDS = 30.0
 GRACE_SECONDS = 30.0  # how long a stopped run's thread waits for a node that cannot be stopped
-SETTLE_RETRIES_SECONDS = (0.2, 1.0, 3.0)  # pauses; after them the lease runs out instead
 
 
 class Executor:
@@ -67,9 +63,8 @@ class Executor:
         self.work = asyncio.Event()
         self.claim = Claim(owner, lease_seconds)
         self._engine = engine
-        self._resources = resources
+        self._settler = Settler(engine, resources, clock)
         self._bus = bus
-        self._clock = clock
         self._jobs = jobs
         self._timeout_seconds = timeout_seconds
         self._grace_seconds = grace_seconds
@@ -144,18 +139,11 @@ class Executor:
 
     async def result_of(self, run: Run) -> RunResult:
         """Return the result of a run that ended some time ago."""
-        thread = None
-        if run.error is None:
-            thread = await self._resources.threads.get(run.thread_id)
-        return RunResult(run, await self._engine.answer_of(run, thread))
+        return await self._settler.result_of(run)
 
     async def erase(self, thread_id: str) -> None:
-        """Delete a thread with its runs and checkpoints, these first.
-
-        Cut off in between, the thread is still there and is erased with its run's lease.
-        """
-        await self._engine.erase(thread_id)
-        await self._resources.threads.delete(thread_id)
+        """Delete a thread; see ``Settler.erase``."""
+        await self._settler.erase(thread_id)
 
     async def drain(self, *, grace_seconds: float) -> None:
         """Start nothing more, let what executes end, then stop what is left.
@@ -194,11 +182,14 @@ class Executor:
         try:
             ending = await self._perform(execution)
             await self._wait_for_threads(execution)
-            result = await self._settle(execution, ending)
+            if execution.stopped_for is Stop.LOST:
+                result = await self._settler.lost(execution.run)
+            else:
+                result = await self._settler.settle(execution.run, execution.work, ending)
         except Exception as error:
             logger.exception("run %s could not be settled", execution.run.run_id)
             body = encode({"__error__": error_of(error)})
-            result = RunResult(self._as_ended(execution.run, SERVER_RESTARTED), body)
+            result = RunResult(self._settler.as_ended(execution.run, SERVER_RESTARTED), body)
         finally:
             del self._executions[execution.run.run_id]
             execution.settled.set_result(None)
@@ -259,67 +250,6 @@ class Executor:
                 execution.run.run_id,
                 self._grace_seconds,
             )
-
-    async def _settle(self, execution: Execution, ending: Ending) -> RunResult:
-        """Record how a run ended, with its checkpoints and its thread; then it writes no more."""
-        run, work = execution.run, execution.work
-        if execution.stopped_for is Stop.LOST:
-            return await self._lost(run)
-        if work is not None and not is_temporary(run) and ending.outcome.reason != "rolled_back":
-            try:
-                await work.flush()
-            except Exception as error:
-                logger.exception("the checkpoints of run %s are not all stored", run.run_id)
-                ending = self._engine.failed(work, error)
-        if work is not None:
-            work.revoke()
-        for pause in (*SETTLE_RETRIES_SECONDS, None):
-            try:
-                return await self._write(run, ending)
-            except StorageError:
-                if pause is None:
-                    raise
-                logger.warning("settling run %s failed; trying again", run.run_id)
-                await asyncio.sleep(pause)
-        raise AssertionError("unreachable")
-
-    async def _write(self, run: Run, ending: Ending) -> RunResult:
-        """Write the end of a run: settled, rolled back, or erased with its own thread."""
-        if is_temporary(run):
-            await self.erase(run.thread_id)
-            return RunResult(self._as_ended(run, ending.outcome), ending.answer)
-        if ending.outcome.reason == "rolled_back":
-            await self._engine.roll_back(run)
-            await self._resources.runs.delete(run.run_id)
-            return RunResult(self._as_ended(run, ending.outcome), None)
-        settled = await self._resources.runs.settle(
-            run.run_id, fence=run.fence, outcome=ending.outcome, state=ending.state
-        )
-        if settled is None:
-            return await self._lost(run)
-        return RunResult(settled, ending.answer)
-
-    async def _lost(self, run: Run) -> RunResult:
-        """Return what others made of a run that is this process's no longer."""
-        logger.warning("run %s is this process's no longer; nothing of it is settled", run.run_id)
-        row = None
-        with contextlib.suppress(StorageError):
-            row = await self._resources.runs.get(run.run_id)
-        if row is None:
-            return RunResult(self._as_ended(run, outcome_of(Stop.LOST, timeout_seconds=None)), None)
-        return await self.result_of(row)
-
-    def _as_ended(self, run: Run, outcome: Outcome) -> Run:
-        """Return a run that leaves no row as it would have stood there."""
-        return replace(
-            run,
-            status=outcome.status,
-            reason=outcome.reason,
-            error=outcome.error,
-            owner=None,
-            lease_expires_at=None,
-            updated_at=self._clock.now(),
-        )
 
 
 def _failure(inner: "asyncio.Task[None]") -> BaseException | None:

@@ -1,0 +1,144 @@
+"""The end of a run, recorded: its row, its thread and its checkpoints together.
+
+Every way a run can end comes through ``Settler.settle``; nothing else settles a run or deletes the
+thread of a temporary one.
+"""
+
+import asyncio
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from threadkeep.engine.cancel import LOST
+from threadkeep.engine.engine import Ending, Engine
+from threadkeep.engine.kwargs import is_temporary
+from threadkeep.errors import StorageError
+from threadkeep.model.runs import Outcome, Run, RunResult
+from threadkeep.model.threads import ThreadState
+from threadkeep.ports.clock import Clock
+from threadkeep.ports.resources import ResourceStore
+
+if TYPE_CHECKING:
+    from threadkeep.engine.drive import Work
+
+logger = logging.getLogger(__name__)
+
+RETRY_SECONDS = (0.2, 1.0, 3.0)  # pauses; after the last the lease runs out instead
+
+
+class Settler:
+    """Records how runs ended.
+
+    Args:
+        engine: Has the checkpoints.
+        resources: Has runs and threads.
+        clock: When a run ended that leaves no row.
+    """
+
+    def __init__(self, engine: Engine, resources: ResourceStore, clock: Clock) -> None:
+        self._engine = engine
+        self._resources = resources
+        self._clock = clock
+
+    async def settle(self, run: Run, work: "Work | None", ending: Ending) -> RunResult:
+        """Record how a run ended; afterwards it writes no more.
+
+        A backend that fails is tried again for a few seconds.
+
+        Raises:
+            StorageError: It still fails; the run's row says ``running`` until its lease is over.
+        """
+        if work is not None:
+            work.revoke()
+        for pause in RETRY_SECONDS:
+            try:
+                return await self._record(run, work, ending)
+            except StorageError:
+                logger.warning("settling run %s failed; trying again in %s s", run.run_id, pause)
+                await asyncio.sleep(pause)
+        return await self._record(run, work, ending)
+
+    async def lost(self, run: Run) -> RunResult:
+        """Return what others made of a run that is this process's no longer."""
+        logger.warning("run %s is this process's no longer; nothing of it is settled", run.run_id)
+        row = await self._resources.runs.get(run.run_id)
+        if row is None:
+            return RunResult(self.as_ended(run, LOST), None)
+        return await self.result_of(row)
+
+    async def result_of(self, run: Run) -> RunResult:
+        """Return the result of a run that ended some time ago."""
+        thread = None
+        if run.error is None:
+            thread = await self._resources.threads.get(run.thread_id)
+        return RunResult(run, await self._engine.answer_of(run, thread))
+
+    async def erase(self, thread_id: str) -> None:
+        """Delete a thread with its runs and checkpoints, these first.
+
+        Cut off in between, the thread is still there and is erased when its run's lease is over.
+        """
+        await self._engine.erase(thread_id)
+        await self._resources.threads.delete(thread_id)
+
+    def as_ended(self, run: Run, outcome: Outcome) -> Run:
+        """Return a run that leaves no row as it would have stood there."""
+        return replace(
+            run,
+            status=outcome.status,
+            reason=outcome.reason,
+            error=outcome.error,
+            owner=None,
+            lease_expires_at=None,
+            updated_at=self._clock.now(),
+        )
+
+    async def _record(self, run: Run, work: "Work | None", ending: Ending) -> RunResult:
+        if is_temporary(run):
+            await self.erase(run.thread_id)
+            return RunResult(self.as_ended(run, ending.outcome), ending.answer)
+        if ending.outcome.reason == "rolled_back":
+            return await self._roll_back(run, work, ending)
+        return await self._write(run, work, ending)
+
+    async def _write(self, run: Run, work: "Work | None", ending: Ending) -> RunResult:
+        """Settle run and thread; what waits of the checkpoints shares the transaction.
+
+        The checkpoints were handed over before, so they are written first, or with it.
+        """
+        flushing = None if work is None else asyncio.create_task(work.flush())
+        try:
+            settled = await self._resources.runs.settle(
+                run.run_id, fence=run.fence, outcome=ending.outcome, state=ending.state
+            )
+        finally:
+            failure = None if flushing is None else await _failure_of(flushing)
+        if settled is None:
+            return await self.lost(run)
+        if failure is not None:
+            return await self._unsaved(settled, work, failure)
+        return RunResult(settled, ending.answer)
+
+    async def _unsaved(self, run: Run, work: "Work | None", failure: Exception) -> RunResult:
+        """Say that a run's checkpoints are not all stored, where people look."""
+        logger.error("the checkpoints of run %s are not all stored", run.run_id, exc_info=failure)
+        failed = self._engine.failed(work, failure)
+        state = ThreadState("error", None, None, {}, failed.outcome.error)
+        await self._resources.threads.record_state(run.thread_id, state)
+        return RunResult(self.as_ended(run, failed.outcome), failed.answer)
+
+    async def _roll_back(self, run: Run, work: "Work | None", ending: Ending) -> RunResult:
+        """Remove what a run wrote, then its row, which frees its thread."""
+        if work is not None:
+            await work.flush()
+        await self._engine.roll_back(run)
+        await self._resources.runs.delete(run.run_id)
+        return RunResult(self.as_ended(run, ending.outcome), None)
+
+
+async def _failure_of(flushing: "asyncio.Task[None]") -> Exception | None:
+    try:
+        await flushing
+    except Exception as error:
+        return error
+    return None
