@@ -1,12 +1,14 @@
 """Keeps this process's runs its own, and settles those of processes that are gone.
 
 One statement renews every lease, three times within each. What it answers says which runs
-somebody wants stopped and which are this process's no longer.
+somebody wants stopped and which are this process's no longer. Runs of another host are free once
+their lease ran out, those of a process of this host as soon as it is gone.
 """
 
 import asyncio
 import logging
 
+from threadkeep.background.owners import release_gone
 from threadkeep.engine.executor import Executor
 from threadkeep.engine.kwargs import is_temporary
 from threadkeep.errors import ThreadkeepError
@@ -53,7 +55,8 @@ class Leases:
                     self._executor.lose(run_id)
                 elif (action := wished[run_id]) is not None:
                     self._executor.stop(run_id, action)
-        for run in await self._resources.runs.release_expired():
+        runs = self._resources.runs
+        for run in [*await release_gone(runs), *await runs.release_expired()]:
             await self._released(run)
 
     async def _released(self, run: Run) -> None:

@@ -7,8 +7,9 @@ error and the others serve. Whoever opens a graph waits until it is loaded.
 import asyncio
 import importlib
 import logging
+import time
 import uuid
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from threadkeep.engine.opening import Purpose
 
 logger = logging.getLogger(__name__)
+
+OnSettled = Callable[[str, float, GraphLoadError | None], None]
 
 ASSISTANT_NAMESPACE = uuid.UUID("6ba7b821-9dad-11d1-80b4-00c04fd430c8")  # as LangGraph's server
 
@@ -54,6 +57,7 @@ class Graphs:
         self._given: Mapping[str, Any] = {}
         self._sources: dict[str, Any] = {}
         self._errors: dict[str, GraphLoadError] = {}
+        self._loading = asyncio.Lock()
         self._settled = {graph_id: asyncio.Event() for graph_id in self._specs}
         self._assistant_ids = {name: _assistant_id(name) for name in self._specs}
 
@@ -93,17 +97,41 @@ class Graphs:
         Raises:
             NotFoundError: No such graph.
         """
-        if graph_id not in self._settled:
-            raise NotFoundError("graph", graph_id)
-        await self._settled[graph_id].wait()
+        while (settled := self._settled.get(graph_id)) is not None:
+            await settled.wait()
+            if settled is self._settled.get(graph_id):  # not replaced meanwhile
+                return
+        raise NotFoundError("graph", graph_id)
 
-    async def load(self) -> None:
-        """Load every graph not loaded yet; a failure is kept for ``error_of`` and logged."""
+    async def load(self, on_settled: OnSettled | None = None) -> None:
+        """Load every graph not loaded yet; a failure is kept for ``error_of``.
+
+        Args:
+            on_settled: Told of each graph: its id, the seconds it took, and why it failed or
+                ``None``. Without it failures are logged.
+        """
         await asyncio.to_thread(importlib.import_module, "threadkeep.engine.opening")
         await asyncio.to_thread(importlib.import_module, "threadkeep.engine.drive")
-        for spec in self._specs.values():
-            if not self._settled[spec.graph_id].is_set():
-                await self._load(spec)
+        told = on_settled or _log_failure
+        async with self._loading:
+            for spec in self.specs:
+                began = time.perf_counter()
+                if self._specs.get(spec.graph_id) is spec and await self._load(spec):
+                    spent = time.perf_counter() - began
+                    told(spec.graph_id, spent, self.error_of(spec.graph_id))
+
+    def replace(self, specs: Sequence[GraphSpec]) -> None:
+        """Offer other graphs, or the same from other code; ``load`` them next.
+
+        Graphs that are open stay as they are. Whoever waits for a graph waits for the new one.
+        """
+        before = self._settled
+        self._specs = {spec.graph_id: spec for spec in specs}
+        self._sources, self._errors = {}, {}
+        self._settled = {graph_id: asyncio.Event() for graph_id in self._specs}
+        self._assistant_ids = {name: _assistant_id(name) for name in self._specs}
+        for settled in before.values():
+            settled.set()
 
     @asynccontextmanager
     async def open(
@@ -141,18 +169,35 @@ class Graphs:
         async with source.open(asked) as graph:
             yield source.bound(graph, saver=saver, store=store)
 
-    async def _load(self, spec: GraphSpec) -> None:
-        given = self._given.get(spec.graph_id)
-        opening = importlib.import_module("threadkeep.engine.opening")
+    async def _load(self, spec: GraphSpec) -> bool:
+        """Load one graph; false when it is loaded already, or was replaced meanwhile."""
+        settled = self._settled[spec.graph_id]
+        if settled.is_set():
+            return False
         try:
-            if given is None:
-                given = await asyncio.to_thread(opening.imported, spec, self._base_dir)
-            self._sources[spec.graph_id] = opening.Source(spec.graph_id, given)
+            source = await self._source(spec)
         except GraphLoadError as error:
-            self._errors[spec.graph_id] = error
-            logger.error("%s", error, exc_info=error.__cause__)
-        finally:
-            self._settled[spec.graph_id].set()
+            source = error
+        if settled is not self._settled.get(spec.graph_id):
+            return False
+        if isinstance(source, GraphLoadError):
+            self._errors[spec.graph_id] = source
+        else:
+            self._sources[spec.graph_id] = source
+        settled.set()
+        return True
+
+    async def _source(self, spec: GraphSpec) -> Any:
+        opening = importlib.import_module("threadkeep.engine.opening")
+        given = self._given.get(spec.graph_id)
+        if given is None:
+            given = await asyncio.to_thread(opening.imported, spec, self._base_dir)
+        return opening.Source(spec.graph_id, given)
+
+
+def _log_failure(graph_id: str, seconds: float, error: GraphLoadError | None) -> None:
+    if error is not None:
+        logger.error("%s", error, exc_info=error.__cause__)
 
 
 def _assistant_id(graph_id: str) -> str:
