@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from threadkeep.savers.default import create_checkpointer, set_default_checkpointer
     from threadkeep.savers.saver import DocumentCheckpointSaver
     from threadkeep.savers.store import ItemStore
-    from threadkeep.server.app import create_app
+    from threadkeep.wiring import create_app
 
 __version__ = "0.1.0"
 
@@ -29,7 +29,7 @@ _HOMES = {
     "DocumentCheckpointSaver": "threadkeep.savers.saver",
     "ItemStore": "threadkeep.savers.store",
     "ThreadkeepError": "threadkeep.errors",
-    "create_app": "threadkeep.server.app",
+    "create_app": "threadkeep.wiring",
     "create_checkpointer": "threadkeep.savers.default",
     "set_default_checkpointer": "threadkeep.savers.default",
 }

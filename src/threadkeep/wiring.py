@@ -1,0 +1,313 @@
+"""The composition root: opens a driver and builds everything on it. Nothing else imports drivers.
+
+What is opened stands on one ``AsyncExitStack`` and is closed in reverse: requests end first, then
+runs are given time, then the background stops, then the database is closed.
+"""
+
+import asyncio
+import logging
+import os
+import sys
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.store.base import BaseStore
+from starlette.types import ASGIApp
+
+from threadkeep.background.leases import Leases
+from threadkeep.background.owners import owner_name
+from threadkeep.background.sweepers import sweep_items
+from threadkeep.background.worker import Worker
+from threadkeep.config.langgraph_json import SWEEP_SECONDS, GraphEntry, Project, read_project
+from threadkeep.config.settings import Settings, read_settings
+from threadkeep.drivers.memory.bus import MemoryEventBus
+from threadkeep.engine.engine import Engine
+from threadkeep.engine.executor import Executor
+from threadkeep.engine.forgetting import forget_modules
+from threadkeep.engine.graphs import Graphs, GraphSpec, OnSettled
+from threadkeep.engine.threads import NodeThreads
+from threadkeep.errors import ConfigError, NotSupportedError
+from threadkeep.model.assistants import NewAssistant
+from threadkeep.ports.clock import SystemClock
+from threadkeep.ports.drivers import Driver, DriverOptions, open_driver
+from threadkeep.ports.resources import ResourceStore
+from threadkeep.savers.default import set_default_checkpointer
+from threadkeep.savers.saver import DocumentCheckpointSaver
+from threadkeep.savers.store import ItemStore
+from threadkeep.server.app import build_app
+from threadkeep.server.entrance import Entrance
+from threadkeep.server.options import ServerOptions
+from threadkeep.server.prefix import Prefix
+from threadkeep.services.assistants import AssistantService
+from threadkeep.services.context import Services
+from threadkeep.services.items import ItemService
+from threadkeep.services.runs import RunService
+from threadkeep.services.state import StateService
+from threadkeep.services.threads import ThreadService
+
+SWITCH_SECONDS = 0.001  # the loop waits at most so long for each thread that computes
+DRAIN_SECONDS = 5.0  # that runs get to end by themselves when the server stops
+SYSTEM = {"created_by": "system"}  # metadata of the assistant that each graph has, as LangGraph's
+
+Saver = BaseCheckpointSaver[Any]
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to open.
+
+    Attributes:
+        settings: What the environment decides.
+        project: The file whose graphs are served, or ``None`` when they are given.
+        graphs: Graphs given in code, by graph id, where there is no project.
+        store: Long-term memory given in code; else ours on the database.
+        checkpointer: A saver given in code; else ours on the database.
+    """
+
+    settings: Settings
+    project: Project | None = None
+    graphs: Mapping[str, Any] | None = None
+    store: BaseStore | None = None
+    checkpointer: Saver | None = None
+
+
+class Runtime:
+    """Everything of one serving process, open.
+
+    Attributes:
+        app: Answers requests.
+        services: What each operation means.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        services: Services,
+        graphs: Graphs,
+        resources: ResourceStore,
+        on_graph: OnSettled | None,
+    ) -> None:
+        self.app = app
+        self.services = services
+        self._graphs = graphs
+        self._resources = resources
+        self._on_graph = on_graph
+
+    async def load(self) -> None:
+        """Load the graphs that are not loaded yet."""
+        await self._graphs.load(self._on_graph)
+
+    async def reload(self, project: Project, changed: Sequence[Path]) -> None:
+        """Load the graphs of a project in place of those there are, from the code on disk.
+
+        Runs under way go on with the graphs they began with; new ones wait for the new code. The
+        store, the settings and the app stay.
+
+        Args:
+            project: The project as it stands now.
+            changed: The files that changed.
+        """
+        _make_importable(project)
+        await asyncio.to_thread(forget_modules, project.import_paths, changed)
+        self._graphs.replace(_specs(project.graphs))
+        await _ensure_assistants(self._resources, self._graphs)
+        await self.load()
+
+
+@asynccontextmanager
+async def open_runtime(plan: Plan, *, on_graph: OnSettled | None = None) -> AsyncIterator[Runtime]:
+    """Open what a plan says; yields at once, while the graphs are still loading.
+
+    The loop's default executor is replaced by one sized to the runs that execute at once, since
+    that is where sync nodes run.
+
+    Args:
+        plan: What to open.
+        on_graph: Told of each graph: its id, the seconds its loading took, and why it failed.
+
+    Raises:
+        ConfigError: The database's address is wrong.
+        StorageError: The database cannot be opened.
+    """
+    settings, project = plan.settings, plan.project
+    sys.setswitchinterval(SWITCH_SECONDS)
+    async with AsyncExitStack() as stack:
+        driver = await _opened(stack, settings)
+        resources = driver.resources()
+        await resources.setup()
+        threads = NodeThreads(settings.jobs)
+        asyncio.get_running_loop().set_default_executor(threads)
+        graphs = _graphs(plan)
+        saver = plan.checkpointer or await _own_saver(driver)
+        stack.enter_context(set_default_checkpointer(saver))
+        store = plan.store or ItemStore(resources, ttl=_item_ttl(project))
+        bus = MemoryEventBus(
+            events_per_run=settings.events_per_run, finished_runs=settings.finished_runs_kept
+        )
+        executor = Executor(
+            Engine(graphs, bus, saver=saver, store=store),
+            resources,
+            bus,
+            SystemClock(),
+            owner=owner_name(),
+            jobs=settings.jobs,
+            lease_seconds=settings.lease_seconds,
+            timeout_seconds=settings.run_timeout_seconds,
+        )
+        runs = RunService(resources, executor, graphs, bus)
+        services = _services(resources, graphs, runs, saver, store)
+        await _ensure_assistants(resources, graphs)
+        runtime = Runtime(_app(services, settings, project), services, graphs, resources, on_graph)
+        leases = Leases(executor, resources)
+        _in_background(stack, sweep_items(resources.items, every_seconds=_sweep_seconds(project)))
+        _in_background(stack, leases.run())
+        stack.push_async_callback(executor.drain, grace_seconds=DRAIN_SECONDS)
+        _in_background(stack, Worker(executor, resources).run())
+        _in_background(stack, runtime.load())
+        yield runtime
+
+
+def create_app(
+    *,
+    graphs: Mapping[str, Any] | None = None,
+    config: str | Path | None = None,
+    database: str | None = None,
+    store: BaseStore | None = None,
+    checkpointer: Saver | None = None,
+    auth: Any = None,
+    max_page_size: int | None = None,
+) -> Entrance:
+    """Return an ASGI app that serves graphs, alone or mounted in another app.
+
+    Mounted, it opens at its first request. A host that passes its lifespan on has it opened before
+    and closed in order: ``FastAPI(lifespan=app.lifespan)``.
+
+    Args:
+        graphs: Compiled graphs, builders or factories by graph id.
+        config: A ``langgraph.json`` instead; its ``env`` is put below the environment.
+        database: A storage address; else the environment's, else a SQLite file.
+        store: Long-term memory instead of ours on the database.
+        checkpointer: A saver instead of ours on the database.
+        auth: Not supported yet.
+        max_page_size: The largest page of any list or search, in rows.
+
+    Raises:
+        ConfigError: Neither or both of ``graphs`` and ``config``, or the file or the environment
+            is wrong.
+        NotSupportedError: ``auth`` is given.
+    """
+    if auth is not None:
+        raise NotSupportedError(
+            "create_app(auth=…): authentication is not enforced yet, so everybody could read "
+            "everything; leave it out and guard the app where it is mounted"
+        )
+    if (graphs is None) == (config is None):
+        raise ConfigError('create_app: give graphs={"name": graph} or config="langgraph.json"')
+    project = None if config is None else read_project(Path(config))
+    for name, text in (project.environment if project else {}).items():
+        os.environ.setdefault(name, text)
+    settings = read_settings(os.environ, folder=project.folder if project else Path.cwd())
+    for warning in (*(project.warnings if project else ()), *settings.warnings):
+        log.warning("%s", warning)
+    settings = replace(
+        settings,
+        database_url=database or settings.database_url,
+        max_page_size=max_page_size or settings.max_page_size,
+    )
+    plan = Plan(settings, project, graphs, store, checkpointer)
+    return Entrance(lambda: open_runtime(plan))
+
+
+async def _opened(stack: AsyncExitStack, settings: Settings) -> Driver:
+    options = DriverOptions(max_page_size=settings.max_page_size)
+    driver = await asyncio.to_thread(open_driver, settings.database_url, options)
+    stack.push_async_callback(asyncio.to_thread, driver.close)
+    return driver
+
+
+async def _own_saver(driver: Driver) -> Saver:
+    saver = DocumentCheckpointSaver(driver.documents(), async_documents=driver.async_documents())
+    await saver.asetup()
+    return saver
+
+
+def _graphs(plan: Plan) -> Graphs:
+    if plan.project is None:
+        return Graphs.of(plan.graphs or {})
+    _make_importable(plan.project)
+    return Graphs(_specs(plan.project.graphs), base_dir=plan.project.folder)
+
+
+def _specs(entries: Sequence[GraphEntry]) -> Sequence[GraphSpec]:
+    return [GraphSpec(each.graph_id, each.path, each.export, each.description) for each in entries]
+
+
+def _make_importable(project: Project) -> None:
+    """Put the project's folders on the import path, behind everything installed."""
+    sys.path += [str(path) for path in project.import_paths if str(path) not in sys.path]
+
+
+def _services(
+    resources: ResourceStore, graphs: Graphs, runs: RunService, saver: Saver, store: BaseStore
+) -> Services:
+    state = StateService(resources.threads, graphs, saver=saver, store=store)
+    return Services(
+        assistants=AssistantService(resources.assistants, graphs),
+        threads=ThreadService(resources.threads, runs=runs, state=state, saver=saver),
+        state=state,
+        runs=runs,
+        items=ItemService(store),
+    )
+
+
+async def _ensure_assistants(resources: ResourceStore, graphs: Graphs) -> None:
+    """Make the assistant that each graph has by itself, where it is not there."""
+    await resources.assistants.ensure(
+        [
+            NewAssistant(
+                assistant_id=graphs.assistant_id_of(spec.graph_id),
+                graph_id=spec.graph_id,
+                name=spec.graph_id,
+                description=spec.description,
+                config={},
+                context={},
+                metadata=SYSTEM,
+            )
+            for spec in graphs.specs
+        ]
+    )
+
+
+def _app(services: Services, settings: Settings, project: Project | None) -> ASGIApp:
+    options = ServerOptions(
+        max_body_bytes=settings.max_body_bytes,
+        heartbeat_seconds=settings.heartbeat_seconds,
+        cors=(project.cors if project else None) or {},
+    )
+    app = build_app(services, options)
+    return Prefix(app, project.mount_prefix) if project and project.mount_prefix else app
+
+
+def _item_ttl(project: Project | None) -> Any:
+    return dict(project.item_ttl) if project and project.item_ttl else None
+
+
+def _sweep_seconds(project: Project | None) -> float:
+    return project.sweep_seconds if project else SWEEP_SECONDS
+
+
+def _in_background(stack: AsyncExitStack, work: Coroutine[Any, Any, None]) -> None:
+    """Run something until the stack is closed down to here."""
+    task = asyncio.create_task(work)
+
+    async def stop() -> None:
+        task.cancel()
+        await asyncio.wait({task})
+
+    stack.push_async_callback(stop)
