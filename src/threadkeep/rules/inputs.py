@@ -4,13 +4,21 @@ Each function returns its argument with JSON made of plain types and shared with
 it: ``InvalidRequestError`` for identifiers and lifetimes, ``ValueNotStorableError`` for values.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 from threadkeep.errors import InvalidRequestError
 from threadkeep.model.assistants import AssistantPatch, NewAssistant
-from threadkeep.model.queries import AssistantQuery, RunQuery, ThreadQuery, VersionQuery
+from threadkeep.model.queries import (
+    AssistantQuery,
+    AssistantSort,
+    RunQuery,
+    SortOrder,
+    ThreadQuery,
+    ThreadSort,
+    VersionQuery,
+)
 from threadkeep.model.runs import Claim, NewRun, Outcome
 from threadkeep.model.threads import NewThread, ThreadState
 from threadkeep.model.unset import Unset
@@ -87,6 +95,12 @@ def check_claim(claim: Claim) -> None:
         )
 
 
+def check_run_ids(run_ids: Sequence[str]) -> None:
+    """Refuse a list with an identifier that cannot name a run."""
+    for run_id in run_ids:
+        _check(run_id=run_id)
+
+
 def plain_outcome(outcome: Outcome) -> Outcome:
     """Return it checked and plain."""
     check_outcome(outcome)
@@ -97,6 +111,7 @@ def plain_outcome(outcome: Outcome) -> Outcome:
 def plain_assistant_query(query: AssistantQuery) -> AssistantQuery:
     """Return it checked and plain."""
     _check(graph_id=query.graph_id)
+    _check_sort(query.sort_by, query.sort_order, get_args(AssistantSort))
     return replace(query, metadata=normal_object(query.metadata, "metadata"))
 
 
@@ -107,6 +122,7 @@ def plain_version_query(query: VersionQuery) -> VersionQuery:
 
 def plain_thread_query(query: ThreadQuery) -> ThreadQuery:
     """Return it checked and plain."""
+    _check_sort(query.sort_by, query.sort_order, get_args(ThreadSort))
     for thread_id in query.ids or ():
         _check(thread_id=thread_id)
     return replace(
@@ -127,6 +143,13 @@ def _check(**identifiers: str | None) -> None:
     for kind, text in identifiers.items():
         if text is not None:
             check_identifier(kind, text)
+
+
+def _check_sort(sort_by: str, sort_order: str, known: Sequence[str]) -> None:
+    if sort_by not in known:
+        raise InvalidRequestError(f"cannot sort by {sort_by!r}; known are {', '.join(known)}")
+    if sort_order not in get_args(SortOrder):
+        raise InvalidRequestError(f"the sort order {sort_order!r} is neither asc nor desc")
 
 
 def _described(text: str | None) -> str | None:

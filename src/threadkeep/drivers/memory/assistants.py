@@ -1,10 +1,8 @@
 """Assistants in memory."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from datetime import datetime
+from collections.abc import Sequence
 
-from threadkeep.drivers.memory.tables import Tables, copy_row, sorted_page
+from threadkeep.drivers.memory.tables import Tables, copy_row, listing_of_copies, sorted_rows
 from threadkeep.errors import AlreadyExistsError, NotFoundError
 from threadkeep.model.assistants import Assistant, AssistantPatch, NewAssistant
 from threadkeep.model.queries import AssistantQuery, Listing, VersionQuery
@@ -17,16 +15,7 @@ from threadkeep.rules.inputs import (
     plain_version_query,
 )
 from threadkeep.rules.names import has_part
-from threadkeep.rules.paging import cut
 from threadkeep.rules.versions import first_version, next_version, rolled_back, snapshot_of
-
-_SORT_KEYS: Mapping[str, Callable[[Assistant], tuple[str | datetime, str]]] = {
-    "assistant_id": lambda row: (row.assistant_id, row.assistant_id),
-    "graph_id": lambda row: (row.graph_id, row.assistant_id),
-    "name": lambda row: (row.name, row.assistant_id),
-    "created_at": lambda row: (row.created_at, row.assistant_id),
-    "updated_at": lambda row: (row.updated_at, row.assistant_id),
-}
 
 
 class MemoryAssistantRepo:
@@ -63,14 +52,13 @@ class MemoryAssistantRepo:
         plain = plain_assistant_query(query)
         page = self._tables.page(query.limit, query.offset)
         with self._tables.lock:
-            listing = sorted_page(
-                [row for row in self._tables.assistants.values() if _matches(row, plain)],
-                page=page,
-                sort_keys=_SORT_KEYS,
+            found = sorted_rows(
+                (row for row in self._tables.assistants.values() if _matches(row, plain)),
                 sort_by=plain.sort_by,
+                id_field="assistant_id",
                 sort_order=plain.sort_order,
             )
-            return replace(listing, rows=[copy_row(row) for row in listing.rows])
+            return listing_of_copies(found, page)
 
     async def update(self, assistant_id: str, patch: AssistantPatch) -> Assistant:
         """See ``AssistantRepo.update``."""
@@ -96,8 +84,7 @@ class MemoryAssistantRepo:
                 for version in sorted(versions, reverse=True)
                 if contains(versions[version].metadata, plain.metadata)
             ]
-            listing = cut(found, page)
-            return replace(listing, rows=[copy_row(row) for row in listing.rows])
+            return listing_of_copies(found, page)
 
     async def set_latest(self, assistant_id: str, version: int) -> Assistant:
         """See ``AssistantRepo.set_latest``."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from threadkeep.drivers.memory.tables import Tables, copy_row
+from threadkeep.drivers.memory.tables import Tables, copy_row, listing_of_copies
 from threadkeep.errors import AlreadyExistsError, ThreadStatusError
 from threadkeep.model.queries import Listing, RunQuery
 from threadkeep.model.runs import Admission, CancelAction, Claim, NewRun, Outcome, Run
@@ -13,13 +13,13 @@ from threadkeep.rules.expiry import is_live
 from threadkeep.rules.identifiers import check_identifier
 from threadkeep.rules.inputs import (
     check_claim,
+    check_run_ids,
     plain_outcome,
     plain_run,
     plain_run_query,
     plain_state,
 )
 from threadkeep.rules.multitask import AdmissionPlan, plan_admission
-from threadkeep.rules.paging import cut
 from threadkeep.rules.run_changes import admitted, asked, ended, lease_end, started
 from threadkeep.rules.run_states import CANCELLED, SERVER_RESTARTED
 from threadkeep.rules.thread_changes import settled, stamped
@@ -76,8 +76,7 @@ class MemoryRunRepo:
         with self._tables.lock:
             found = [run for run in self._tables.runs.rows.values() if _matches(run, plain)]
             found.sort(key=lambda run: (run.created_at, run.run_id), reverse=True)
-            listing = cut(found, page)
-            return replace(listing, rows=[copy_row(run) for run in listing.rows])
+            return listing_of_copies(found, page)
 
     async def claim(self, claim: Claim, *, limit: int) -> Sequence[Run]:
         """See ``RunRepo.claim``."""
@@ -95,6 +94,7 @@ class MemoryRunRepo:
     ) -> Mapping[str, CancelAction | None]:
         """See ``RunRepo.extend``."""
         check_claim(claim)
+        check_run_ids(run_ids)
         with self._tables.lock:
             lease = lease_end(claim, self._tables.now())
             found = (self._tables.runs.active.get(run_id) for run_id in run_ids)

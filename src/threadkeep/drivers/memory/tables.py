@@ -4,13 +4,14 @@ Rows are frozen dataclasses whose JSON belongs to the tables alone; ``copy_row``
 caller is given. A thread's ``status`` here is its own; ``shown`` adds ``busy``.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
+from operator import attrgetter
 from threading import RLock
 from typing import Any, TypeVar
 
-from threadkeep.errors import InvalidRequestError, NotFoundError
+from threadkeep.errors import NotFoundError
 from threadkeep.model.assistants import Assistant
 from threadkeep.model.items import Item, Namespace
 from threadkeep.model.queries import Listing, SortOrder
@@ -107,20 +108,15 @@ def copy_row(row: RowT) -> RowT:
     return replace(row, **copies)
 
 
-def sorted_page(
-    rows: Iterable[RowT],
-    *,
-    page: Page,
-    sort_keys: Mapping[str, Callable[[RowT], Any]],
-    sort_by: str,
-    sort_order: SortOrder,
-) -> Listing[RowT]:
-    """Sort by one of the keys and cut one page.
+def sorted_rows(
+    rows: Iterable[RowT], *, sort_by: str, id_field: str, sort_order: SortOrder
+) -> list[RowT]:
+    """Return rows in order, ties broken by id in the same direction."""
+    key = attrgetter(sort_by, id_field)
+    return sorted(rows, key=key, reverse=sort_order == "desc")
 
-    Raises:
-        InvalidRequestError: Neither such a key nor such an order.
-    """
-    if sort_by not in sort_keys or sort_order not in {"asc", "desc"}:
-        raise InvalidRequestError(f"cannot sort by {sort_by!r} {sort_order!r}")
-    found = sorted(rows, key=sort_keys[sort_by], reverse=sort_order == "desc")
-    return cut(found, page)
+
+def listing_of_copies(rows: Sequence[RowT], page: Page) -> Listing[RowT]:
+    """Return one page of rows, as copies."""
+    listing = cut(rows, page)
+    return replace(listing, rows=[copy_row(row) for row in listing.rows])

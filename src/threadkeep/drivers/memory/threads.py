@@ -1,11 +1,10 @@
 """Threads in memory."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from typing import Any
 
-from threadkeep.drivers.memory.tables import Tables, copy_row, sorted_page
+from threadkeep.drivers.memory.tables import Tables, copy_row, listing_of_copies, sorted_rows
 from threadkeep.errors import AlreadyExistsError
 from threadkeep.model.queries import Listing, ThreadQuery
 from threadkeep.model.runs import Run
@@ -17,14 +16,6 @@ from threadkeep.rules.inputs import plain_state, plain_thread, plain_thread_quer
 from threadkeep.rules.json_text import normal_object
 from threadkeep.rules.run_states import is_active
 from threadkeep.rules.thread_changes import created, patched, with_state
-
-_SORT_KEYS: Mapping[str, Callable[[Thread], tuple[str | datetime, str]]] = {
-    "thread_id": lambda row: (row.thread_id, row.thread_id),
-    "status": lambda row: (row.status, row.thread_id),
-    "created_at": lambda row: (row.created_at, row.thread_id),
-    "updated_at": lambda row: (row.updated_at, row.thread_id),
-    "state_updated_at": lambda row: (row.state_updated_at, row.thread_id),
-}
 
 
 class MemoryThreadRepo:
@@ -54,15 +45,14 @@ class MemoryThreadRepo:
         plain = plain_thread_query(query)
         page = self._tables.page(query.limit, query.offset)
         with self._tables.lock:
-            shown = [self._with_status(row) for row in self._tables.threads.values()]
-            listing = sorted_page(
-                [row for row in shown if _matches(row, plain)],
-                page=page,
-                sort_keys=_SORT_KEYS,
+            shown = (self._with_status(row) for row in self._tables.threads.values())
+            found = sorted_rows(
+                (row for row in shown if _matches(row, plain)),
                 sort_by=plain.sort_by,
+                id_field="thread_id",
                 sort_order=plain.sort_order,
             )
-            return replace(listing, rows=[copy_row(row) for row in listing.rows])
+            return listing_of_copies(found, page)
 
     async def update(
         self,
