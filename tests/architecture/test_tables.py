@@ -9,7 +9,7 @@ from tests.architecture.tree import SOURCE
 from threadkeep.errors import ThreadkeepError
 from threadkeep.server.errors import STATUS
 
-STATEMENT = re.compile(r"^-- ([a-z_]+) --$", re.MULTILINE)
+STATEMENT = re.compile(r"^-- ([a-z0-9_]+) --$", re.MULTILINE)
 
 
 def subclasses(root: type[ThreadkeepError]) -> Iterator[type[ThreadkeepError]]:
