@@ -55,6 +55,8 @@ def _endpoint(
 
 async def _no_such_route(request: Request, error: Exception) -> Response:
     if isinstance(error, HTTPException):
-        detail = f"no route {request.method} {checks.shown(request.url.path)}"
+        path = checks.shown(request.url.path)
+        allowed = (error.headers or {}).get("Allow")
+        detail = f"{path} takes {allowed}, not {request.method}" if allowed else f"no route {path}"
         error = HTTPException(error.status_code, detail, error.headers)
     return error_response(error, request_id_of(request.scope))
