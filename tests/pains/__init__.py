@@ -1,0 +1,1 @@
+"""Faults that users of other savers, stores and servers met."""
