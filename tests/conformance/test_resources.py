@@ -1,8 +1,14 @@
 """The shipped suite for resource stores, on every driver here."""
 
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 
 from threadkeep.drivers.memory.resources import MemoryResourceStore
+from threadkeep.drivers.sqlite.address import Address
+from threadkeep.drivers.sqlite.database import SqliteDatabase
+from threadkeep.drivers.sqlite.resources import SqliteResourceStore
 from threadkeep.ports.resources import ResourceStore
 from threadkeep.testing.clock import ManualClock
 from threadkeep.testing.resources import (
@@ -27,6 +33,17 @@ class InMemory:
     @pytest.fixture
     def store(self, clock: ManualClock) -> ResourceStore:
         return MemoryResourceStore(clock=clock, max_page_size=PAGE_SIZE)
+
+
+class OnSqlite:
+    """Overrides the same fixture; the database is one file per case."""
+
+    @pytest.fixture
+    def store(self, clock: ManualClock, tmp_path: Path) -> Iterator[ResourceStore]:
+        database = SqliteDatabase(Address(tmp_path / "resources.db"))
+        database.setup_now()
+        yield SqliteResourceStore(database, clock=clock, max_page_size=PAGE_SIZE)
+        database.close()
 
 
 class TestMemoryAssistants(InMemory, AssistantSuite): ...
@@ -60,3 +77,36 @@ class TestMemoryIsolation(InMemory, IsolationSuite): ...
 
 
 class TestMemoryValues(InMemory, ValueSuite): ...
+
+
+class TestSqliteAssistants(OnSqlite, AssistantSuite): ...
+
+
+class TestSqliteThreads(OnSqlite, ThreadSuite): ...
+
+
+class TestSqliteRuns(OnSqlite, RunSuite): ...
+
+
+class TestSqliteQueue(OnSqlite, QueueSuite): ...
+
+
+class TestSqliteItems(OnSqlite, ItemSuite): ...
+
+
+class TestSqliteFilters(OnSqlite, FilterSuite): ...
+
+
+class TestSqliteNamespaces(OnSqlite, NamespaceSuite): ...
+
+
+class TestSqliteLifetimes(OnSqlite, LifetimeSuite): ...
+
+
+class TestSqlitePaging(OnSqlite, PagingSuite): ...
+
+
+class TestSqliteIsolation(OnSqlite, IsolationSuite): ...
+
+
+class TestSqliteValues(OnSqlite, ValueSuite): ...

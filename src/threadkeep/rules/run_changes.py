@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from threadkeep.errors import InvalidRequestError
 from threadkeep.model.runs import CancelAction, Claim, NewRun, Outcome, Run
 from threadkeep.rules.multitask import stronger
+from threadkeep.rules.run_states import CANCELLED
 
 
 def admitted(new: NewRun, now: datetime) -> Run:
@@ -48,9 +49,20 @@ def started(run: Run, claim: Claim, now: datetime) -> Run:
     )
 
 
-def asked(run: Run, action: CancelAction, now: datetime) -> Run:
-    """Return a running run whose owner is asked to stop."""
-    return replace(run, cancel=stronger(run.cancel, action), updated_at=now)
+def cancelled(run: Run, action: CancelAction, now: datetime) -> Run:
+    """Return what asking a run to stop makes of it.
+
+    A pending one ends at once, a running one carries the request for its owner, a final one is
+    returned itself.
+    """
+    asked = replace(run, cancel=stronger(run.cancel, action), updated_at=now)
+    match run.status:
+        case "pending":
+            return ended(asked, CANCELLED, now)
+        case "running":
+            return asked
+        case _:
+            return run
 
 
 def ended(run: Run, outcome: Outcome, now: datetime) -> Run:

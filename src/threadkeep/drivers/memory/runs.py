@@ -20,8 +20,8 @@ from threadkeep.rules.inputs import (
     plain_state,
 )
 from threadkeep.rules.multitask import AdmissionPlan, plan_admission
-from threadkeep.rules.run_changes import admitted, asked, ended, lease_end, started
-from threadkeep.rules.run_states import CANCELLED, SERVER_RESTARTED
+from threadkeep.rules.run_changes import admitted, cancelled, ended, lease_end, started
+from threadkeep.rules.run_states import SERVER_RESTARTED
 from threadkeep.rules.thread_changes import settled, stamped
 
 
@@ -164,18 +164,10 @@ class MemoryRunRepo:
         return [copy_row(run) for run in stopped]
 
     def _cancel(self, run: Run, action: CancelAction) -> Run:
-        now = self._tables.now()
-        match run.status:
-            case "running":
-                changed = asked(run, action, now)
-                self._tables.runs.put(changed)
-            case "pending":
-                changed = ended(asked(run, action, now), CANCELLED, now)
-                self._tables.runs.put(changed)
-                if action == "rollback":
-                    self._tables.runs.drop(changed)
-            case _:
-                changed = run
+        changed = cancelled(run, action, self._tables.now())
+        self._tables.runs.put(changed)
+        if run.status == "pending" and action == "rollback":
+            self._tables.runs.drop(changed)
         return changed
 
     def _settle(self, run: Run, outcome: Outcome, state: ThreadState | None) -> Run:

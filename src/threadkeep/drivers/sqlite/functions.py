@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from threadkeep.drivers.sql.packing import unpack_text
+from threadkeep.drivers.sqlite import resource_functions
 from threadkeep.rules.document_matches import has_entry
 
 
@@ -12,7 +13,10 @@ def _has_entry(metadata: bytes, entry: bytes, value: bytes) -> bool:
     return has_entry(unpack_text(metadata), unpack_text(entry), unpack_text(value))
 
 
-FUNCTIONS: dict[tuple[str, int], Callable[..., Any]] = {("has_entry", 3): _has_entry}
+FUNCTIONS: dict[tuple[str, int], Callable[..., Any]] = {
+    ("has_entry", 3): _has_entry,
+    **resource_functions.FUNCTIONS,
+}
 
 
 def register(connection: sqlite3.Connection) -> None:

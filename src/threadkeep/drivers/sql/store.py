@@ -1,0 +1,24 @@
+"""The resource store of a SQL database, put together from its repos."""
+
+from threadkeep.drivers.sql.assistants import SqlAssistantRepo
+from threadkeep.drivers.sql.database import Database
+from threadkeep.drivers.sql.items import SqlItemRepo
+from threadkeep.drivers.sql.runs import SqlRunRepo
+from threadkeep.drivers.sql.threads import SqlThreadRepo
+from threadkeep.drivers.sql.where import Dialect
+from threadkeep.ports.clock import Clock
+from threadkeep.rules.paging import check_max_page_size
+
+
+class SqlResourceStore:
+    """Satisfies ``ResourceStore`` but for ``setup``, which is each driver's own."""
+
+    def __init__(
+        self, database: Database, dialect: Dialect, *, clock: Clock, max_page_size: int
+    ) -> None:
+        size = check_max_page_size(max_page_size)
+        self.max_page_size = size
+        self.assistants = SqlAssistantRepo(database, dialect, clock=clock, max_page_size=size)
+        self.threads = SqlThreadRepo(database, dialect, clock=clock, max_page_size=size)
+        self.runs = SqlRunRepo(database, dialect, clock=clock, max_page_size=size)
+        self.items = SqlItemRepo(database, dialect, clock=clock, max_page_size=size)

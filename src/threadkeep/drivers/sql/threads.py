@@ -1,0 +1,118 @@
+"""Threads in a SQL database."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from threadkeep.drivers.sql import run_units
+from threadkeep.drivers.sql.database import All, Database, One, Work
+from threadkeep.drivers.sql.database import Run as Step
+from threadkeep.drivers.sql.rows import runs_of, thread_bag, thread_of
+from threadkeep.drivers.sql.units import read_page, write
+from threadkeep.drivers.sql.where import Dialect, threads_where
+from threadkeep.errors import AlreadyExistsError, NotFoundError
+from threadkeep.model.queries import Listing, ThreadQuery
+from threadkeep.model.runs import Run
+from threadkeep.model.threads import NewThread, Thread, ThreadState
+from threadkeep.model.unset import UNSET, Unset
+from threadkeep.ports.clock import Clock
+from threadkeep.rules.identifiers import check_identifier
+from threadkeep.rules.inputs import plain_state, plain_thread, plain_thread_query
+from threadkeep.rules.json_text import normal_object
+from threadkeep.rules.paging import listing_of, page_of
+from threadkeep.rules.thread_changes import created, patched, with_state
+
+
+class SqlThreadRepo:
+    """Satisfies ``ThreadRepo``."""
+
+    def __init__(
+        self, database: Database, dialect: Dialect, *, clock: Clock, max_page_size: int
+    ) -> None:
+        self._database = database
+        self._dialect = dialect
+        self._clock = clock
+        self._max_page_size = max_page_size
+
+    async def create(self, new: NewThread) -> Thread:
+        """See ``ThreadRepo.create``."""
+        plain = plain_thread(new)
+
+        def work() -> Work[Thread | AlreadyExistsError]:
+            row = created(plain, self._clock.now())
+            added = yield Step("add_thread_row", thread_bag(row, shown=row.status))
+            return row if added else AlreadyExistsError("thread", row.thread_id)
+
+        return await write(self._database, work)
+
+    async def get(self, thread_id: str) -> Thread | None:
+        """See ``ThreadRepo.get``."""
+        check_identifier("thread_id", thread_id)
+
+        def work() -> Work[Thread | None]:
+            row = yield One("get_thread", {"thread_id": thread_id})
+            return thread_of(row) if row else None
+
+        return await self._database.read(work)
+
+    async def search(self, query: ThreadQuery) -> Listing[Thread]:
+        """See ``ThreadRepo.search``."""
+        where = threads_where(plain_thread_query(query), self._dialect)
+        page = page_of(limit=query.limit, offset=query.offset, max_page_size=self._max_page_size)
+
+        def work() -> Work[Listing[Thread]]:
+            rows, total = yield from read_page("search_threads", "count_threads", where, page)
+            return listing_of([thread_of(row) for row in rows], page=page, total=total)
+
+        return await self._database.read(work)
+
+    async def update(
+        self,
+        thread_id: str,
+        *,
+        metadata: Mapping[str, Any] | None = None,
+        ttl_minutes: float | Unset | None = UNSET,
+    ) -> Thread:
+        """See ``ThreadRepo.update``."""
+        given = normal_object(metadata or {}, "metadata")
+
+        def change(thread: Thread) -> Thread:
+            return patched(thread, given, ttl_minutes, self._clock.now())
+
+        return await self._change(thread_id, change)
+
+    async def record_state(self, thread_id: str, state: ThreadState) -> Thread:
+        """See ``ThreadRepo.record_state``."""
+        plain = plain_state(state)
+
+        def change(thread: Thread) -> Thread:
+            return with_state(thread, plain, self._clock.now())
+
+        return await self._change(thread_id, change)
+
+    async def delete(self, thread_id: str) -> Sequence[Run]:
+        """See ``ThreadRepo.delete``."""
+        check_identifier("thread_id", thread_id)
+        key = {"thread_id": thread_id}
+
+        def work() -> Work[Sequence[Run]]:
+            yield One("lock_thread", key)
+            active = yield All("active_runs", key)
+            yield Step("remove_thread_row", key)
+            return runs_of(active)
+
+        return await self._database.write(work)
+
+    async def _change(self, thread_id: str, change: Callable[[Thread], Thread]) -> Thread:
+        check_identifier("thread_id", thread_id)
+
+        def work() -> Work[Thread | NotFoundError]:
+            row = yield One("lock_thread", {"thread_id": thread_id})
+            if row is None:
+                return NotFoundError("thread", thread_id)
+            changed = change(thread_of(row, status_column="left_status"))
+            shown = yield from run_units.shown_by(changed)
+            yield Step("change_thread", thread_bag(changed, shown=shown))
+            return replace(changed, status=shown)
+
+        return await write(self._database, work)

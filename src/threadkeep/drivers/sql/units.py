@@ -1,0 +1,46 @@
+"""Units of work that several repos share, and how a refusal leaves one.
+
+An expected refusal is returned by a unit, and raised here: one that is raised inside would undo the
+batch its unit is committed with, and make each unit of it run again.
+"""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from threadkeep.drivers.sql.database import All, Database, One, Work
+from threadkeep.drivers.sql.rows import Bag, Row
+from threadkeep.drivers.sql.where import Conditions
+from threadkeep.errors import ThreadkeepError
+from threadkeep.rules.paging import Page
+
+T = TypeVar("T")
+
+
+async def write(database: Database, work: Callable[[], Work[T | ThreadkeepError]]) -> T:
+    """Run a writing unit, and raise the refusal it returned, if it did."""
+    result = await database.write(work)
+    if isinstance(result, ThreadkeepError):
+        raise result
+    return result
+
+
+def read_page(
+    search: str, count: str, where: Conditions, page: Page, more: Bag | None = None
+) -> Work[tuple[list[Row], int]]:
+    """Read a page of rows and how many match in all; they are counted only where the page is cut.
+
+    Args:
+        search: The statement that reads.
+        count: The statement that counts.
+        more: What else both bind.
+    """
+    bound = {**where.parameters, **(more or {})}
+    rows: list[Row] = []
+    if page.limit:
+        cut = {**bound, "limit": page.limit, "offset": page.offset}
+        rows = yield All(search, cut, where.ordered_text if where.order else where.text)
+    is_last = len(rows) < page.limit and (rows or not page.offset)
+    if is_last:
+        return rows, page.offset + len(rows)
+    counted = yield One(count, bound, where.text)
+    return rows, counted["total"]

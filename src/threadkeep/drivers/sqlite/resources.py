@@ -1,0 +1,28 @@
+"""The resource store in a SQLite file, beside its documents and over the same writer."""
+
+from threadkeep.drivers.sql.store import SqlResourceStore
+from threadkeep.drivers.sql.where import SQLITE
+from threadkeep.drivers.sqlite.database import SqliteDatabase
+from threadkeep.ports.clock import Clock, SystemClock
+from threadkeep.rules.paging import MAX_PAGE_SIZE
+
+
+class SqliteResourceStore(SqlResourceStore):
+    """Satisfies ``ResourceStore``; several processes may have the file open."""
+
+    def __init__(
+        self,
+        database: SqliteDatabase,
+        *,
+        clock: Clock | None = None,
+        max_page_size: int = MAX_PAGE_SIZE,
+    ) -> None:
+        database.load("threadkeep.drivers.sqlite", "resources.sql")
+        super().__init__(
+            database, SQLITE, clock=clock or SystemClock(), max_page_size=max_page_size
+        )
+        self._database = database
+
+    async def setup(self) -> None:
+        """See ``ResourceStore.setup``."""
+        await self._database.setup()
