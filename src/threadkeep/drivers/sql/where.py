@@ -2,7 +2,7 @@
 
 A condition never holds a caller's word: values are bound, columns and orders are known names.
 Where a rule decides (containment, item filters), a comparison of single values that the database
-makes itself comes first: it lets through all that the rule can match, and spares the rule most rows.
+makes itself comes first: it lets through all that the rule can match, and spares it most rows.
 """
 
 import re

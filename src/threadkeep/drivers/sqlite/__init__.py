@@ -6,7 +6,7 @@
 from threadkeep.drivers.sqlite.address import parse
 from threadkeep.drivers.sqlite.database import SqliteDatabase
 from threadkeep.drivers.sqlite.documents import AsyncSqliteDocumentStore, SqliteDocumentStore
-from threadkeep.errors import NotSupportedError
+from threadkeep.drivers.sqlite.resources import SqliteResourceStore
 from threadkeep.ports.documents import DocumentStore, StagingDocumentStore
 from threadkeep.ports.drivers import Driver, DriverOptions
 from threadkeep.ports.resources import ResourceStore
@@ -15,10 +15,11 @@ from threadkeep.ports.resources import ResourceStore
 class SqliteDriver:
     """One opened file; all that it hands out shares its writer."""
 
-    def __init__(self, database: SqliteDatabase) -> None:
+    def __init__(self, database: SqliteDatabase, options: DriverOptions) -> None:
         self._database = database
         self._documents = SqliteDocumentStore(database)
         self._async_documents = AsyncSqliteDocumentStore(database)
+        self._resources = SqliteResourceStore(database, max_page_size=options.max_page_size)
 
     def documents(self) -> DocumentStore:
         """See ``Driver.documents``."""
@@ -30,7 +31,7 @@ class SqliteDriver:
 
     def resources(self) -> ResourceStore:
         """See ``Driver.resources``."""
-        raise NotSupportedError("sqlite: this driver keeps documents only")
+        return self._resources
 
     def close(self) -> None:
         """See ``Driver.close``."""
@@ -44,4 +45,4 @@ def open(url: str, options: DriverOptions) -> Driver:
         ConfigError: The address names no file, or has an unknown setting.
         StorageError: The file cannot be opened.
     """
-    return SqliteDriver(SqliteDatabase(parse(url)))
+    return SqliteDriver(SqliteDatabase(parse(url)), options)
