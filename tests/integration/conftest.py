@@ -10,13 +10,12 @@ from langgraph_sdk.client import LangGraphClient, SyncLangGraphClient
 
 from tests.integration.http_graphs import graphs
 from tests.integration.http_server import serve
-from threadkeep.server.options import ServerOptions
 
 
 @pytest.fixture(scope="session")
 def http_url() -> Iterator[str]:
     """The address of a server in memory."""
-    with serve(graphs(), ServerOptions(heartbeat_seconds=0.2)) as url:
+    with serve(graphs(), "memory://", heartbeat_seconds=0.2) as url:
         yield url
 
 

@@ -9,7 +9,6 @@ import pytest
 
 from tests.integration.http_graphs import graphs
 from tests.integration.http_server import serve
-from threadkeep.server.options import ServerOptions
 
 UNKNOWN = str(uuid4())
 MB = 1024 * 1024
@@ -175,7 +174,7 @@ def test_a_body_that_announces_no_length_is_counted(http: httpx.Client) -> None:
 
 
 def test_the_limit_of_a_body_is_exact() -> None:
-    with serve(graphs(), ServerOptions(max_body_bytes=100)) as url:
+    with serve(graphs(), "memory://", max_body_bytes=100) as url:
         fitting = b'{"a": "' + b"x" * 91 + b'"}'
         assert httpx.post(f"{url}/threads", content=fitting).status_code == 200
         assert httpx.post(f"{url}/threads", content=fitting + b" ").status_code == 413

@@ -10,7 +10,6 @@ from langgraph_sdk.client import LangGraphClient, SyncLangGraphClient
 
 from tests.integration.http_graphs import graphs
 from tests.integration.http_server import serve
-from threadkeep.server.options import ServerOptions
 
 KEYS = {
     "thread_id", "created_at", "updated_at", "state_updated_at", "metadata", "status", "config",
@@ -127,7 +126,7 @@ def test_a_cut_page_says_how_many_and_where_to_go_on(
 
 
 def test_a_lower_bound_of_the_server_cuts_and_says_so(label: dict[str, str]) -> None:
-    with serve(graphs(), ServerOptions(), max_page_size=3) as url:
+    with serve(graphs(), "memory://", max_page_size=3) as url:
         for _ in range(5):
             httpx.post(f"{url}/threads", json={"metadata": label})
         page = httpx.post(f"{url}/threads/search", json={"limit": 1000})
