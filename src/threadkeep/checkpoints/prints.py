@@ -15,7 +15,7 @@ from uuid import UUID
 
 import ormsgpack
 
-LONG_CHARS = 2048  # a message's text above this is held by identity, not copied into the print
+LONG_CHARS = 256  # a message's text above this is told by identity, and not touched each time
 
 _OPTION = (
     ormsgpack.OPT_NON_STR_KEYS
@@ -44,17 +44,28 @@ def unchanged(elements: Sequence[Any], kinds: Sequence[type[Any]], prints: Seque
     pack, nested, option = ormsgpack.packb, _nested, _OPTION
     try:
         for element, kind, known in zip(elements, kinds, prints, strict=False):
-            if type(element) is not kind or known is None:
+            if type(element) is not kind:
                 break
-            if type(known) is bytes:  # the frequent case, without a call
+            if type(known) is bytes:  # a short message: the frequent case, without a call
                 if pack(element.__dict__, nested, option) != known or element.__pydantic_extra__:
                     break
-            elif take(element) != known:
+            elif known is None or not _is_still(element, known):
                 break
             count += 1
     except (TypeError, ValueError, AttributeError):
-        pass  # an element that has become unprintable has changed
+        return count  # an element that cannot be printed any more has changed
     return count
+
+
+def _is_still(element: Any, known: bytes | tuple[str, bytes]) -> bool:
+    if type(known) is not tuple:
+        return take(element) == known
+    rest = element.__dict__.copy()
+    return (
+        rest.pop("content", None) is known[0]
+        and ormsgpack.packb(rest, _nested, _OPTION) == known[1]
+        and not element.__pydantic_extra__
+    )
 
 
 def take(element: Any) -> Print:
@@ -74,13 +85,12 @@ def take(element: Any) -> Print:
 
 def _of_model(element: Any) -> Print:
     fields: dict[str, Any] = element.__dict__
-    extra = element.__pydantic_extra__
+    if element.__pydantic_extra__:
+        return Whole(ormsgpack.packb([fields, element.__pydantic_extra__], _nested, _OPTION))
     text = fields.get("content")
     if type(text) is str and len(text) > LONG_CHARS:
         rest = {name: value for name, value in fields.items() if name != "content"}
-        return text, ormsgpack.packb([rest, extra], _nested, _OPTION)
-    if extra:
-        return Whole(ormsgpack.packb([fields, extra], _nested, _OPTION))
+        return text, ormsgpack.packb(rest, _nested, _OPTION)
     return ormsgpack.packb(fields, _nested, _OPTION)
 
 

@@ -17,7 +17,7 @@ from threadkeep.checkpoints.entries import Entry
 from threadkeep.checkpoints.known import Known, Place, Record, Reliance
 from threadkeep.checkpoints.recall import recall
 from threadkeep.checkpoints.rows import OWN_KEYS, Row, row_plain, shape_plain
-from threadkeep.checkpoints.steps import Insert, Steps
+from threadkeep.checkpoints.steps import Insert, Pause, Steps, UnderWay
 from threadkeep.checkpoints.threads import thread_is_stored
 from threadkeep.checkpoints.values import ListMemory, Path, encode
 from threadkeep.errors import NotFoundError, ValueNotStorableError
@@ -33,12 +33,15 @@ class Put:
         parent_id: The checkpoint it follows, or ``None``.
         checkpoint: LangGraph's checkpoint.
         metadata: Its metadata, complete.
+        under_way: Writes of the parent's tasks that are being stored: their values are this
+            checkpoint's, and are handed over once if they are waited for.
     """
 
     place: Place
     parent_id: str | None
     checkpoint: Mapping[str, Any]
     metadata: Mapping[str, Any]
+    under_way: UnderWay | None = None
 
     def parent_place(self) -> Place | None:
         """Name the parent, unless the checkpoint is being put over itself."""
@@ -73,6 +76,9 @@ def put(request: Put, codec: Codec, known: Known) -> Steps[None]:
     sources = _sources(request, known, parent)
     reliance = Reliance(sources, set())
     encoded = _encode(request, parent, Draft(request.place[0], codec, reliance.stored))
+    if request.under_way is not None:
+        yield Pause(request.under_way)
+        encoded.draft.without(reliance.stored)
     if place and parent is None:
         parent = yield from recall(place, codec)
         if parent is not None:

@@ -12,7 +12,7 @@ that an algorithm does before its first request happens before the driver waits 
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from threadkeep.ports.documents import (
     AsyncDocumentStore,
@@ -57,7 +57,26 @@ class Erase:
     thread_id: str
 
 
-Request = Insert | Fetch | Find | Remove | Erase
+class UnderWay(Protocol):
+    """Requests of others that have been sent and not answered yet."""
+
+    def wait(self) -> None:
+        """Block until they are answered, or for a moment at most."""
+        ...
+
+    async def await_(self) -> None:
+        """Wait until they are answered, or for a moment at most."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Ask to go on when others have been answered; answered with ``None``."""
+
+    until: UnderWay
+
+
+Request = Insert | Fetch | Find | Remove | Erase | Pause
 Steps = Generator[Request, Any, T]
 
 
@@ -74,6 +93,8 @@ def perform(request: Request, store: DocumentStore, scope: Scope) -> Any:
             return store.remove(scope, thread_id, documents)
         case Erase(thread_id):
             return store.erase(scope, thread_id)
+        case Pause(until):
+            return until.wait()
 
 
 async def aperform(request: Request, store: AsyncDocumentStore, scope: Scope) -> Any:
@@ -89,6 +110,8 @@ async def aperform(request: Request, store: AsyncDocumentStore, scope: Scope) ->
             return await store.remove(scope, thread_id, documents)
         case Erase(thread_id):
             return await store.erase(scope, thread_id)
+        case Pause(until):
+            return await until.await_()
 
 
 def run(steps: Steps[T], store: DocumentStore, scope: Scope) -> T:

@@ -33,6 +33,7 @@ from threadkeep.errors import InvalidRequestError, NotFoundError
 from threadkeep.ports.documents import AsyncDocumentStore, DocumentStore, Scope
 from threadkeep.savers.opening import Opening
 from threadkeep.savers.staging import StagedDocuments
+from threadkeep.savers.under_way import WritesUnderWay
 from threadkeep.savers.versions import next_version
 
 T = TypeVar("T")
@@ -67,6 +68,7 @@ class DocumentCheckpointSaver(BaseCheckpointSaver[Any]):
         self._async_documents = async_documents
         self._scope = Scope(namespace, agent_id)
         self._known = Known(threading.Lock())
+        self._under_way = WritesUnderWay()
 
     @classmethod
     def from_url(
@@ -220,7 +222,8 @@ class DocumentCheckpointSaver(BaseCheckpointSaver[Any]):
             ValueNotStorableError: A value cannot be serialized; nothing is written.
         """
         request = self._put_writes(config, writes, task_id, task_path)
-        self._run(put_writes(request, self._codec(), self._known))
+        with self._under_way.entered(request.place):
+            self._run(put_writes(request, self._codec(), self._known))
 
     async def aput_writes(
         self,
@@ -231,7 +234,8 @@ class DocumentCheckpointSaver(BaseCheckpointSaver[Any]):
     ) -> None:
         """See ``put_writes``."""
         request = self._put_writes(config, writes, task_id, task_path)
-        await self._arun(put_writes(request, self._codec(), self._known))
+        with self._under_way.entered(request.place):
+            await self._arun(put_writes(request, self._codec(), self._known))
 
     def delete_thread(self, thread_id: str) -> None:
         """Delete all that is stored of a thread; an unknown thread is no error.
@@ -287,7 +291,8 @@ class DocumentCheckpointSaver(BaseCheckpointSaver[Any]):
             if ancestor is not None:
                 self._refuse_if_gone(thread_id, str(ancestor))
         place = (thread_id, namespace, _text("checkpoint id", checkpoint["id"]))
-        return Put(place, parent_id, checkpoint, metadata.merge(config, given))
+        under_way = self._under_way.of((thread_id, namespace, parent_id)) if parent_id else None
+        return Put(place, parent_id, checkpoint, metadata.merge(config, given), under_way)
 
     def _put_writes(
         self,
