@@ -1,0 +1,1 @@
+"""What a conversation costs with each checkpoint saver, measured side by side."""

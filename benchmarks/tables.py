@@ -1,0 +1,173 @@
+"""Raw lines as tables for people: every figure beside the peer's, and their ratio."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.conditions import describe
+from benchmarks.entrants import MEMORY, OURS, OURS_FULL, PEER, PEER_NORMAL
+
+Line = Mapping[str, Any]
+
+NONE = "-"
+COLUMNS = (
+    "threadkeep",
+    "SqliteSaver",
+    "ratio",
+    "threadkeep at full",
+    "ratio",
+    "SqliteSaver at normal",
+    "ratio",
+    "InMemorySaver",
+)
+
+
+def size(value: float) -> str:
+    """Write bytes for people; 1 KB is 1000 bytes."""
+    for unit, factor in (("MB", 1e6), ("KB", 1e3)):
+        if value >= factor:
+            return f"{_digits(value / factor)} {unit}"
+    return f"{value:.0f} B"
+
+
+def milliseconds(value: float) -> str:
+    """Write a time for people."""
+    return f"{value / 1000:.1f} s" if value >= 1000 else f"{_digits(value)} ms"
+
+
+def number(value: float) -> str:
+    """Write a count or a mean for people."""
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def times(value: float) -> str:
+    """Write a ratio for people: two digits that count."""
+    return f"{value:.0f} x" if value >= 10 else f"{value:.2g} x"
+
+
+def _digits(value: float) -> str:
+    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One row of the table.
+
+    Attributes:
+        name: In the raw lines.
+        title: What it is, for people.
+        write: How a value is written.
+    """
+
+    name: str
+    title: str
+    write: Callable[[float], str]
+
+
+FIGURES = (
+    Figure("handed_bytes", "bytes handed to the database, per turn", size),
+    Figure("payload_bytes", "of them payload, without keys", size),
+    Figure("rows", "rows written per turn", number),
+    Figure("statements", "statements that write, per turn", number),
+    Figure("transactions", "transactions per turn", number),
+    Figure("disk_growth_bytes", "growth of the file per turn", size),
+    Figure("stored_per_text", "stored bytes / bytes of text so far", times),
+    Figure("put_p50_ms", "put, p50", milliseconds),
+    Figure("put_p95_ms", "put, p95", milliseconds),
+    Figure("put_writes_p50_ms", "put_writes, p50", milliseconds),
+    Figure("put_writes_p95_ms", "put_writes, p95", milliseconds),
+    Figure("turn_cpu_ms", "processor time per turn, graph included", milliseconds),
+    Figure("get_cold_ms", "get_tuple, fresh saver", milliseconds),
+    Figure("get_cold_queries", "queries of that read", number),
+    Figure("get_warm_ms", "get_tuple, the saver that wrote", milliseconds),
+    Figure("list_ms", "list, 500 checkpoints", milliseconds),
+)
+BRIEF = (
+    "handed_bytes",
+    "disk_growth_bytes",
+    "stored_per_text",
+    "put_p50_ms",
+    "get_cold_ms",
+    "get_warm_ms",
+    "list_ms",
+)
+
+
+class Lines:
+    """The raw lines of one run, by point and saver."""
+
+    def __init__(self, lines: Iterable[Line]) -> None:
+        self._lines = list(lines)
+        self._figures = {(line["turn"], line["saver"]): line["figures"] for line in self._lines}
+        self.turns: Sequence[int] = sorted({line["turn"] for line in self._lines})
+
+    def value(self, turn: int, saver: str, figure: str) -> float | None:
+        """Return a figure, ``None`` where it was not measured or means nothing."""
+        value: float | None = self._figures.get((turn, saver), {}).get(figure)
+        return value
+
+    def conditions(self) -> str:
+        """Tell under which conditions the run was measured."""
+        return describe([line["conditions"] for line in self._lines])
+
+
+def full(lines: Lines) -> str:
+    """Write the table of everything, one block of rows for each point."""
+    rows: list[Sequence[str]] = [("turn", "figure", *COLUMNS)]
+    for turn in lines.turns:
+        for figure in FIGURES:
+            cells = _cells(lines, turn, figure)
+            if any(cell != NONE for cell in cells):
+                rows.append((str(turn), figure.title, *cells))
+    return f"{_markdown(rows)}\n\n{lines.conditions()}\n"
+
+
+def brief(lines: Lines) -> str:
+    """Write the table of a few figures beside SqliteSaver's, one column for each point."""
+    rows = [("threadkeep / SqliteSaver", *(f"turn {turn}" for turn in lines.turns))]
+    for figure in FIGURES:
+        if figure.name in BRIEF:
+            rows.append((figure.title, *(_beside(lines, turn, figure) for turn in lines.turns)))
+    return f"{_markdown(rows)}\n\n{lines.conditions()}\n"
+
+
+def _cells(lines: Lines, turn: int, figure: Figure) -> tuple[str, ...]:
+    values = {
+        saver: lines.value(turn, saver, figure.name)
+        for saver in (OURS, OURS_FULL, PEER, PEER_NORMAL, MEMORY)
+    }
+    written = {
+        saver: NONE if value is None else figure.write(value) for saver, value in values.items()
+    }
+    return (
+        written[OURS],
+        written[PEER],
+        _ratio(values[OURS], values[PEER]),
+        written[OURS_FULL],
+        _ratio(values[OURS_FULL], values[PEER]),
+        written[PEER_NORMAL],
+        _ratio(values[OURS], values[PEER_NORMAL]),
+        written[MEMORY],
+    )
+
+
+def _ratio(ours: float | None, peers: float | None) -> str:
+    return times(ours / peers) if ours is not None and peers else NONE
+
+
+def _beside(lines: Lines, turn: int, figure: Figure) -> str:
+    ours, peers = (lines.value(turn, saver, figure.name) for saver in (OURS, PEER))
+    if ours is None or not peers:
+        return NONE
+    return f"{figure.write(ours)} / {figure.write(peers)} = {times(ours / peers)}"
+
+
+def _markdown(rows: Sequence[Sequence[str]]) -> str:
+    """Lay a table out so that it reads well in a terminal too."""
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    lines = [
+        "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"
+        for row in rows
+    ]
+    lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
+    return "\n".join(lines)
