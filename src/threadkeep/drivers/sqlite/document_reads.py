@@ -63,6 +63,8 @@ class _Found:
 
 def find(session: Session, scope: Scope, wanted: Find) -> Page:
     """See ``DocumentStore.find``."""
+    if wanted.limit == 0:
+        return Page(())
     page: list[_Found] = []
     more = False
     total = 0

@@ -1,0 +1,44 @@
+"""Every document store of ours, on each of its faces, against the one suite."""
+
+from pathlib import Path
+
+import pytest
+
+from threadkeep.drivers.lift import InThreads
+from threadkeep.drivers.memory.documents import AsyncMemoryDocumentStore, MemoryDocumentStore
+from threadkeep.drivers.sqlite.address import Address
+from threadkeep.drivers.sqlite.database import SqliteDatabase
+from threadkeep.drivers.sqlite.documents import AsyncSqliteDocumentStore, SqliteDocumentStore
+from threadkeep.ports.documents import AsyncDocumentStore
+from threadkeep.testing.documents import DocumentStoreSuite
+from threadkeep.testing.faces import Awaited
+
+
+class TestMemory(DocumentStoreSuite):
+    @pytest.fixture
+    def store(self) -> AsyncDocumentStore:
+        return Awaited(MemoryDocumentStore())
+
+
+class TestAsyncMemory(DocumentStoreSuite):
+    @pytest.fixture
+    def store(self) -> AsyncDocumentStore:
+        return AsyncMemoryDocumentStore(MemoryDocumentStore())
+
+
+class TestLiftedMemory(DocumentStoreSuite):
+    @pytest.fixture
+    def store(self) -> AsyncDocumentStore:
+        return InThreads(MemoryDocumentStore())
+
+
+class TestSqlite(DocumentStoreSuite):
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> AsyncDocumentStore:
+        return Awaited(SqliteDocumentStore(SqliteDatabase(Address(tmp_path / "d.db"))))
+
+
+class TestAsyncSqlite(DocumentStoreSuite):
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> AsyncDocumentStore:
+        return AsyncSqliteDocumentStore(SqliteDatabase(Address(tmp_path / "d.db")))
