@@ -1,6 +1,7 @@
 """``threadkeep dev`` as a user meets it: a process, LangGraph's client, signals, saved files."""
 
 import json
+import signal
 import subprocess
 import sys
 import threading
@@ -241,6 +242,19 @@ def test_ctrl_c_waits_for_what_is_under_way(tmp_path: Path) -> None:
     with dev_server(folder, "--no-reload") as server:
         assert texts(server.client.threads.get_state(thread_id)["values"])[-1] == "answered 2"
         assert server.client.threads.get(thread_id)["status"] == "idle"
+
+
+def test_a_second_ctrl_c_waits_for_nothing(tmp_path: Path) -> None:
+    folder = project(tmp_path / "patient", patient=PATIENT)
+    with dev_server(folder, "--no-reload") as server:
+        client = server.client
+        thread_id = client.threads.create()["thread_id"]
+        client.runs.create(thread_id, "patient", input=said("one"))
+        eventually(lambda: client.threads.get_state(thread_id)["next"], ["answer"])
+        server.process.send_signal(signal.SIGINT)
+        server.event("stopping")
+        server.process.send_signal(signal.SIGINT)
+        assert server.process.wait(5) == 1
 
 
 def test_a_database_that_cannot_be_opened_ends_it_with_one_line(tmp_path: Path) -> None:

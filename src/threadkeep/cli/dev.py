@@ -34,6 +34,7 @@ from threadkeep.server.entrance import Entrance
 from threadkeep.server.request_log import RequestLog
 
 DRAIN_SECONDS = 5  # for connections at the end; runs have their own time in the runtime
+STOPPED_AT_ONCE = 1
 BACKLOG = 2048  # connections that wait until they are accepted
 QUIET = ("uvicorn.error", "watchfiles.main", "httpx")  # their INFO lines say nothing new
 
@@ -87,18 +88,19 @@ class _Development:
         serving = asyncio.create_task(server.serve(sockets=[listener]))
         opening = asyncio.create_task(entrance.open())
         await asyncio.wait({serving, opening}, return_when=asyncio.FIRST_COMPLETED)
-        watching: asyncio.Task[None] | None = None
-        try:
-            if not serving.done():
-                runtime: Any = await opening
-                watching = None if self._chosen.no_reload else self._watch(runtime)
-            await serving
-        finally:
+        if serving.done():
             opening.cancel()
+        elif opening.exception():
             server.should_exit = True
-            await asyncio.wait({serving})
-            await _cancelled(watching)
-            await entrance.close()
+            await serving
+            opening.result()
+        watching = self._watch(opening.result()) if self._is_watched(opening) else None
+        await serving
+        await _cancelled(watching)
+        await entrance.close()
+
+    def _is_watched(self, opening: asyncio.Task[Any]) -> bool:
+        return opening.done() and not opening.cancelled() and not self._chosen.no_reload
 
     @contextlib.asynccontextmanager
     async def _opening(self) -> AsyncIterator[Any]:
@@ -129,10 +131,10 @@ class _Development:
     def _end_on_signals(self, server: "_Server") -> None:
         loop = asyncio.get_running_loop()
 
-        def end(*_: object) -> None:
+        def end() -> None:
             if server.should_exit:
-                server.force_exit = True
-                return
+                # As a kill would: the next start finds the runs that were cut off.
+                os._exit(STOPPED_AT_ONCE)
             server.should_exit = True
             self._announcer.stopping()
 
