@@ -18,10 +18,12 @@ from threadkeep.testing.resources import (
     IsolationSuite,
     ItemSuite,
     LifetimeSuite,
+    MultitaskSuite,
     NamespaceSuite,
     PagingSuite,
     QueueSuite,
     RunSuite,
+    SettlingSuite,
     ThreadSuite,
     ValueSuite,
 )
@@ -55,6 +57,12 @@ class TestMemoryThreads(InMemory, ThreadSuite): ...
 class TestMemoryRuns(InMemory, RunSuite): ...
 
 
+class TestMemoryMultitask(InMemory, MultitaskSuite): ...
+
+
+class TestMemorySettling(InMemory, SettlingSuite): ...
+
+
 class TestMemoryQueue(InMemory, QueueSuite): ...
 
 
@@ -86,6 +94,12 @@ class TestSqliteThreads(OnSqlite, ThreadSuite): ...
 
 
 class TestSqliteRuns(OnSqlite, RunSuite): ...
+
+
+class TestSqliteMultitask(OnSqlite, MultitaskSuite): ...
+
+
+class TestSqliteSettling(OnSqlite, SettlingSuite): ...
 
 
 class TestSqliteQueue(OnSqlite, QueueSuite): ...

@@ -10,10 +10,12 @@ from threadkeep.testing.resources.filters import FilterSuite
 from threadkeep.testing.resources.isolation import IsolationSuite
 from threadkeep.testing.resources.items import ItemSuite
 from threadkeep.testing.resources.lifetimes import LifetimeSuite
+from threadkeep.testing.resources.multitask import MultitaskSuite
 from threadkeep.testing.resources.namespaces import NamespaceSuite
 from threadkeep.testing.resources.paging import PagingSuite
 from threadkeep.testing.resources.queue import QueueSuite
 from threadkeep.testing.resources.runs import RunSuite
+from threadkeep.testing.resources.settling import SettlingSuite
 from threadkeep.testing.resources.suite import PAGE_SIZE
 from threadkeep.testing.resources.threads import ThreadSuite
 from threadkeep.testing.resources.values import ValueSuite
@@ -25,10 +27,12 @@ __all__ = [
     "IsolationSuite",
     "ItemSuite",
     "LifetimeSuite",
+    "MultitaskSuite",
     "NamespaceSuite",
     "PagingSuite",
     "QueueSuite",
     "RunSuite",
+    "SettlingSuite",
     "ThreadSuite",
     "ValueSuite",
 ]
