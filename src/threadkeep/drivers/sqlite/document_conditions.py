@@ -47,14 +47,12 @@ _COLUMNS: Mapping[str, Mapping[str, str]] = {
     PARTS: {"ref": "d.ref"},
 }
 
-# The entry is looked for as plain bytes first: in a text without a backslash nothing is escaped.
-_HAS_ENTRY = """(d.tid, d.ref) IN (
-    SELECT m.tid, m.ref
-    FROM document_threads s CROSS JOIN document_metadata m ON m.tid = s.tid
-    WHERE s.namespace = :namespace AND s.agent_id = :agent_id {thread}
-        AND (instr(m.metadata, x'5c') OR (instr(m.metadata, {name}) AND instr(m.metadata, {hint})))
-        AND has_entry(m.metadata, {entry}, {value})
-)"""
+# ``m`` is the document's metadata, in the statements for entries. The entry is looked for as plain
+# bytes first: in a text without a backslash nothing is escaped.
+_HAS_ENTRY = (
+    "(instr(m.metadata, x'5c') OR (instr(m.metadata, {name}) AND instr(m.metadata, {hint})))"
+    " AND has_entry(m.metadata, {entry}, {value})"
+)
 
 
 class Conditions:
@@ -132,9 +130,7 @@ class Conditions:
         return f"({fragment} OR {column} IS NULL)" if None in values else fragment
 
     def _has_entry(self, condition: HasEntry) -> str:
-        thread = "AND s.thread_id = :thread_id" if self._find.thread_id is not None else ""
         return _HAS_ENTRY.format(
-            thread=thread,
             name=self._bind(pack_text(f'"{condition.entry}"')),
             hint=self._bind(pack_text(_hint(condition.value))),
             entry=self._bind(pack_text(condition.entry)),

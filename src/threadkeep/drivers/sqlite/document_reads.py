@@ -10,7 +10,6 @@ from threadkeep.drivers.sqlite.document_rows import (
     COLLECTION_OF,
     KIND_OF,
     addressed_document,
-    addressed_size,
     keyed_document,
     pack_scope,
 )
@@ -19,10 +18,12 @@ from threadkeep.ports.documents import (
     CHECKPOINTS,
     COLLECTIONS,
     READ_BYTES,
+    REF_BYTES,
     WRITES,
     Document,
     Fetched,
     Find,
+    HasEntry,
     Is,
     Page,
     Scope,
@@ -50,6 +51,14 @@ _TABLES = {
 _DOCUMENTS = _Table(
     "find_documents", "find_newest_documents", "count_documents", "body_of_document"
 )
+_ENTRIES = _Table("find_entries", "find_newest_entries", "count_entries", "body_of_document")
+
+
+def _table_of(wanted: Find) -> _Table:
+    # Entries are sought in the metadata, which is smaller than the documents it belongs to.
+    if any(isinstance(condition, HasEntry) for condition in wanted.where):
+        return _ENTRIES
+    return _TABLES.get(wanted.collection, _DOCUMENTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +92,7 @@ def find(session: Session, scope: Scope, wanted: Find) -> Page:
 def count(session: Session, scope: Scope, wanted: Find) -> int:
     """See ``DocumentStore.count``."""
     where = Conditions(scope, wanted)
-    table = _TABLES.get(wanted.collection, _DOCUMENTS)
+    table = _table_of(wanted)
     (counted,) = session.one(table.count, where.parameters, where.text)
     return int(counted)
 
@@ -99,23 +108,24 @@ def fetch(
     rows = session.rows(
         "fetch_nodes" if nodes else "fetch_documents", {**names, "refs": pack_refs(asked)}
     )
-    seen: set[bytes] = set()
+    absent: set[bytes] = set()
     found: dict[bytes, Document] = {}
     total = 0
     for ref, kind, metadata, inner, body in rows:
-        if kind is not None:
-            row = ref, metadata, inner, body
-            total += addressed_size(row)
-            if found and total > READ_BYTES:
-                break
-            found[ref] = addressed_document(COLLECTION_OF[kind], thread_id, row)
-        seen.add(ref)
+        if kind is None:
+            absent.add(ref)
+            continue
+        total += REF_BYTES + len(metadata or b"") + len(inner or b"") + len(body)
+        if found and total > READ_BYTES:
+            break
+        row = ref, metadata, inner, body
+        found[ref] = addressed_document(COLLECTION_OF[kind], thread_id, row)
     else:
         return Fetched(found)
     rows.close()
-    remaining = [ref for ref in asked if ref not in seen]
+    remaining = [ref for ref in asked if ref not in found and ref not in absent]
     if nodes:
-        remaining += _unread_nodes(session, names, found.values(), seen.union(remaining))
+        remaining += _unread_nodes(session, names, found, known={*found, *remaining})
     return Fetched(found, remaining)
 
 
@@ -142,7 +152,7 @@ def _search(session: Session, scope: Scope, wanted: Find) -> Iterator[_Found]:
     """Iterate over what is found, in order."""
     where = Conditions(scope, wanted)
     where.follow()
-    table = _TABLES.get(wanted.collection, _DOCUMENTS)
+    table = _table_of(wanted)
     if not wanted.newest_first:
         rows = session.rows(table.find, where.parameters, where.text)
     elif _is_seek(wanted):
@@ -194,12 +204,13 @@ def _children(session: Session, page: Sequence[_Found], *, bodies: bool) -> Iter
 def _unread_nodes(
     session: Session,
     names: Mapping[str, bytes],
-    read: Iterable[Document],
+    read: Mapping[bytes, Document],
     known: set[bytes],
 ) -> list[bytes]:
     """Return the nodes that read documents name and that are not known yet."""
-    named = dict.fromkeys(ref for document in read for ref in document.refs if ref not in known)
-    if not named:
+    named = (ref for document in read.values() for ref in document.refs)
+    unknown = dict.fromkeys(ref for ref in named if ref not in known)
+    if not unknown:
         return []
-    rows = session.all("list_nodes", {**names, "refs": pack_refs(list(named))})
+    rows = session.all("list_nodes", {**names, "refs": pack_refs(list(unknown))})
     return [ref for (ref,) in rows]

@@ -17,7 +17,6 @@ from threadkeep.ports.documents import (
     COLLECTIONS,
     ITEMS,
     PARTS,
-    REF_BYTES,
     Document,
     FieldType,
     Key,
@@ -133,10 +132,5 @@ def addressed_document(collection: str, thread_id: str, row: Sequence[Any]) -> D
     fields: dict[str, Scalar] = {}
     if collection == BLOBS:
         fields[METADATA] = None if metadata is None else unpack_text(metadata)
+    # Positional, for speed: a long conversation is thousands of these.
     return Document(thread_id, collection, (ref,), body, unpack_refs(refs), fields)
-
-
-def addressed_size(row: Sequence[Any]) -> int:
-    """Count the bytes of an addressed document's ref, metadata, refs and body."""
-    _, metadata, refs, body = row
-    return REF_BYTES + len(metadata or b"") + len(refs or b"") + len(body)

@@ -163,6 +163,31 @@ SELECT count(*)
 FROM document_threads t CROSS JOIN documents d ON d.tid = t.tid
 WHERE t.namespace = :namespace AND t.agent_id = :agent_id {where};
 
+-- find_entries --
+SELECT d.tid, t.thread_id, d.ref, m.metadata, d.refs, CASE WHEN :bodies THEN d.body ELSE x'' END
+FROM document_threads t
+CROSS JOIN document_metadata m ON m.tid = t.tid
+CROSS JOIN documents d ON d.tid = m.tid AND d.ref = m.ref
+WHERE t.namespace = :namespace AND t.agent_id = :agent_id {where}
+ORDER BY t.thread_id, m.ref
+LIMIT :limit;
+
+-- find_newest_entries --
+SELECT d.tid, t.thread_id, d.ref, m.metadata, d.refs, CASE WHEN :bodies THEN d.body ELSE x'' END
+FROM document_threads t
+CROSS JOIN document_metadata m ON m.tid = t.tid
+CROSS JOIN documents d ON d.tid = m.tid AND d.ref = m.ref
+WHERE t.namespace = :namespace AND t.agent_id = :agent_id {where}
+ORDER BY m.ref DESC, t.thread_id
+LIMIT :limit;
+
+-- count_entries --
+SELECT count(*)
+FROM document_threads t
+CROSS JOIN document_metadata m ON m.tid = t.tid
+CROSS JOIN documents d ON d.tid = m.tid AND d.ref = m.ref
+WHERE t.namespace = :namespace AND t.agent_id = :agent_id {where};
+
 -- body_of_document --
 SELECT body FROM documents WHERE tid = ? AND ref = ?;
 
