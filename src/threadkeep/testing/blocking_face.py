@@ -1,0 +1,63 @@
+"""An awaiting saver over a saver's blocking methods: one suite for both faces."""
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    BaseCheckpointSaver,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+)
+
+
+class BlockingFace(BaseCheckpointSaver[Any]):
+    """Answers every awaiting method by the blocking one of the same name, on the loop itself.
+
+    Args:
+        saver: The saver whose blocking methods are to be tried.
+    """
+
+    def __init__(self, saver: BaseCheckpointSaver[Any]) -> None:
+        super().__init__(serde=saver.serde)
+        self._saver = saver
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        return self._saver.get_tuple(config)
+
+    async def alist(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[CheckpointTuple]:
+        for found in self._saver.list(config, filter=filter, before=before, limit=limit):
+            yield found
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        return self._saver.put(config, checkpoint, metadata, new_versions)
+
+    async def aput_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str = "",
+    ) -> None:
+        self._saver.put_writes(config, writes, task_id, task_path)
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        self._saver.delete_thread(thread_id)
+
+    def get_next_version(self, current: Any, channel: None) -> Any:
+        return self._saver.get_next_version(current, channel)

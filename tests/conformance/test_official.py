@@ -1,0 +1,38 @@
+"""LangGraph's own conformance package: every case of what is built, through both faces."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.conformance import checkpointer_test, validate
+
+from threadkeep import DocumentCheckpointSaver
+from threadkeep.testing.blocking_face import BlockingFace
+
+CASES = {"put": 17, "put_writes": 10, "get_tuple": 10, "list": 16, "delete_thread": 5}
+
+Saver = BaseCheckpointSaver[Any]
+
+
+@pytest.mark.parametrize("face", [lambda saver: saver, BlockingFace], ids=["async", "blocking"])
+@pytest.mark.parametrize("driver", ["memory", "sqlite"])
+def test_every_case_of_langgraphs_package_passes(
+    driver: str, face: Callable[[Saver], Saver], tmp_path: Path
+) -> None:
+    made = 0
+
+    @checkpointer_test(name="threadkeep")
+    async def savers() -> AsyncGenerator[Saver, None]:
+        nonlocal made
+        made += 1
+        url = "memory://" if driver == "memory" else f"sqlite:///{tmp_path}/{made}.db"
+        async with DocumentCheckpointSaver.from_url(url) as saver:
+            yield face(saver)
+
+    report = asyncio.run(validate(savers, capabilities=set(CASES)))
+    results = {name: report.results[name] for name in CASES}
+    assert {name: result.failures for name, result in results.items() if result.failures} == {}
+    assert {name: result.tests_passed for name, result in results.items()} == CASES
