@@ -49,7 +49,7 @@ class Announcer:
         if error is None:
             return self._lines(f"  {graph_id:<20} ready in {seconds:.2f} s")
         told = framed(f"graph {graph_id!r} is not served", explained(error, self._folder))
-        return self._lines("", *told, "")
+        return self._lines(*told)
 
     def reloading(self, changed: Sequence[Path]) -> None:
         """Say that files changed and the graphs are loaded again."""
@@ -64,7 +64,7 @@ class Announcer:
         if self._as_json:
             return self._event("mistake", message=str(error))
         told = framed("the configuration was not taken over", [str(error)])
-        return self._lines("", *told, "")
+        return self._lines(*told)
 
     def stopping(self) -> None:
         """Say that the server takes no more requests and waits for what runs."""
@@ -93,14 +93,13 @@ def explained(error: ThreadkeepError, folder: Path) -> Sequence[str]:
     if isinstance(cause, SyntaxError) and cause.filename:
         where = f"{_short(Path(cause.filename), folder)}, line {cause.lineno}"
         return [where, f"  {(cause.text or '').strip()}", f"SyntaxError: {cause.msg}"]
-    message = f"{type(cause).__name__}: {cause}".splitlines()
     frames = traceback.extract_tb(cause.__traceback__)
     inside = [frame for frame in frames if _is_inside(Path(frame.filename), folder)]
     if not inside:
-        return message
+        return str(error).splitlines()
     last = inside[-1]
     where = f"{_short(Path(last.filename), folder)}, line {last.lineno}, in {last.name}"
-    return [where, f"  {last.line}", *message]
+    return [where, f"  {last.line}", *f"{type(cause).__name__}: {cause}".splitlines()]
 
 
 def _is_inside(path: Path, folder: Path) -> bool:
