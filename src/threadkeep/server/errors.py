@@ -14,10 +14,11 @@ from starlette.responses import Response
 
 from threadkeep.errors import (
     BodyTooLargeError,
+    ConfigError,
     ConflictError,
+    CorruptionError,
     DocumentTooLargeError,
     ForbiddenError,
-    GraphLoadError,
     InvalidFilterError,
     InvalidRequestError,
     MalformedBodyError,
@@ -45,9 +46,10 @@ STATUS: dict[type[ThreadkeepError], int] = {
     NotFoundError: 404,
     ConflictError: 409,
     NotSupportedError: 501,
-    GraphLoadError: 500,
+    ConfigError: 500,
     StorageError: 503,
     DocumentTooLargeError: 413,
+    CorruptionError: 500,
     RunError: 500,
 }
 
