@@ -159,7 +159,8 @@ WHERE owner = :owner AND run_id IN (SELECT value FROM json_each(:run_ids));
 -- expired_runs --
 SELECT runs.*, kwargs, owner, lease_expires_at
 FROM runs JOIN run_requests USING (position) JOIN run_leases USING (position)
-WHERE lease_expires_at <= :now ORDER BY position;
+WHERE position IN (SELECT position FROM run_leases WHERE lease_expires_at <= :now)
+ORDER BY position;
 
 -- change_run --
 UPDATE runs SET

@@ -1,0 +1,341 @@
+"""Random graphs on LangGraph's saver in memory and on ours at once: every read is the same.
+
+``Both`` hands each call to the two savers and compares what they answer, so the graph's own reads
+are compared too. The other saver needs unique versions: with integers it loses values after a fork.
+"""
+
+import asyncio
+import random
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from operator import add
+from pathlib import Path
+from typing import Annotated, Any, TypedDict
+
+import pytest
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, RemoveMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    BaseCheckpointSaver,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+)
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.errors import InvalidUpdateError
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.message import add_messages
+from langgraph.types import Command, Send, interrupt
+
+from threadkeep import DocumentCheckpointSaver
+
+TURNS = 6
+THREAD = "t"
+
+
+def plain(value: Any) -> Any:
+    """Take a value apart so that types count in a comparison, and the order of keys does not."""
+    if isinstance(value, BaseMessage):
+        return type(value), plain(value.__dict__)
+    if isinstance(value, dict):
+        return type(value), {key: plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value), [plain(inner) for inner in value]
+    return type(value), value
+
+
+def place(config: RunnableConfig | None) -> list[Any] | None:
+    """Take the address out of a config: the saver in memory hands back all that it was given."""
+    keys = ("thread_id", "checkpoint_ns", "checkpoint_id")
+    return None if config is None else [config["configurable"].get(key) for key in keys]
+
+
+def assert_same(theirs: CheckpointTuple | None, ours: CheckpointTuple | None) -> None:
+    assert (theirs is None) == (ours is None)
+    if theirs is None or ours is None:
+        return
+    assert place(theirs.config) == place(ours.config)
+    assert place(theirs.parent_config) == place(ours.parent_config)
+    assert plain(theirs.checkpoint) == plain(ours.checkpoint)
+    assert plain(theirs.metadata) == plain(ours.metadata)
+    assert plain(theirs.pending_writes) == plain(ours.pending_writes)
+
+
+class Both(BaseCheckpointSaver[str]):
+    """Two savers as one."""
+
+    def __init__(self, ours: DocumentCheckpointSaver) -> None:
+        super().__init__()
+        self.theirs, self.ours = InMemorySaver(), ours
+        self.reads = 0
+        self._lock = threading.RLock()
+
+    def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        with self._lock:
+            theirs, ours = self.theirs.get_tuple(config), self.ours.get_tuple(config)
+            assert_same(theirs, ours)
+            self.reads += 1
+            return ours
+
+    def list(self, config: RunnableConfig | None, **options: Any) -> Iterator[CheckpointTuple]:
+        with self._lock:
+            theirs = list(self.theirs.list(config, **options))
+            ours = list(self.ours.list(config, **options))
+            for one, other in zip(by_id(theirs), by_id(ours), strict=True):
+                assert_same(one, other)
+            self.reads += len(ours)
+        return iter(ours)
+
+    def put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        with self._lock:
+            self.theirs.put(config, checkpoint, metadata, new_versions)
+            return self.ours.put(config, checkpoint, metadata, new_versions)
+
+    def put_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str = "",
+    ) -> None:
+        with self._lock:
+            self.theirs.put_writes(config, writes, task_id, task_path)
+            self.ours.put_writes(config, writes, task_id, task_path)
+
+    def delete_thread(self, thread_id: str) -> None:
+        with self._lock:
+            self.theirs.delete_thread(thread_id)
+            self.ours.delete_thread(thread_id)
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        theirs, ours = await self.theirs.aget_tuple(config), await self.ours.aget_tuple(config)
+        assert_same(theirs, ours)
+        self.reads += 1
+        return ours
+
+    async def alist(
+        self, config: RunnableConfig | None, **options: Any
+    ) -> AsyncIterator[CheckpointTuple]:
+        for found in self.list(config, **options):
+            yield found
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        await self.theirs.aput(config, checkpoint, metadata, new_versions)
+        return await self.ours.aput(config, checkpoint, metadata, new_versions)
+
+    async def aput_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str = "",
+    ) -> None:
+        await self.theirs.aput_writes(config, writes, task_id, task_path)
+        await self.ours.aput_writes(config, writes, task_id, task_path)
+
+    def get_next_version(self, current: str | None, channel: None) -> str:
+        return self.theirs.get_next_version(current, channel)
+
+
+def by_id(found: Sequence[CheckpointTuple]) -> list[CheckpointTuple]:
+    """Order a listing as SQL savers do: the saver in memory groups by thread and namespace."""
+    return sorted(found, key=lambda one: one.checkpoint["id"], reverse=True)
+
+
+class State(TypedDict, total=False):
+    messages: Annotated[list[AnyMessage], add_messages]
+    rows: Annotated[list[Any], add]
+    table: list[Any]
+    data: dict[str, Any]
+    done: int
+
+
+class Script:
+    """What the nodes do next; the same choices whichever saver reads them."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.made = 0
+
+    def message(self) -> AnyMessage:
+        self.made += 1
+        kind = self.random.choice((HumanMessage, AIMessage))
+        text = "word " * self.random.choice((1, 20, 300))
+        made: AnyMessage = kind(f"{self.made} {text}", id=f"m{self.made}")
+        made.response_metadata = {"n": {"deep": [self.made]}}
+        return made
+
+    def row(self) -> Any:
+        self.made += 1
+        return self.random.choice(
+            (self.made, "é" * (self.made % 120), {"id": self.made, "tags": ["x"] * 20}, None)
+        )
+
+    def update(self, state: State) -> State:
+        change: Callable[[State], State] = self.random.choice(
+            (
+                self.append,
+                self.append,
+                self.remove,
+                self.replace,
+                self.edit_in_place,
+                self.edit_unreturned,
+                self.rewrite_table,
+                self.edit_data,
+            )
+        )
+        return change(state)
+
+    def append(self, _: State) -> State:
+        return {
+            "messages": [self.message() for _ in range(self.random.randint(1, 9))],
+            "rows": [self.row() for _ in range(self.random.randint(0, 30))],
+        }
+
+    def remove(self, state: State) -> State:
+        messages: list[Any] = state.get("messages", [])
+        gone = self.random.sample(messages, min(len(messages), self.random.randint(1, 6)))
+        removals: list[Any] = [RemoveMessage(id=str(one.id)) for one in gone]
+        return {"messages": removals}
+
+    def replace(self, state: State) -> State:
+        if not state.get("messages"):
+            return self.append(state)
+        old = self.random.choice(state["messages"])
+        return {"messages": [AIMessage("replaced " * 9, id=old.id)]}
+
+    def edit_in_place(self, state: State) -> State:
+        if not state.get("messages"):
+            return self.append(state)
+        one = self.random.choice(state["messages"])
+        one.content = f"edited {self.made} " * 9
+        return {"messages": [one]}
+
+    def edit_unreturned(self, state: State) -> State:
+        for one in self.random.sample(
+            state.get("messages", []), min(2, len(state.get("messages", [])))
+        ):
+            one.response_metadata.setdefault("n", {}).setdefault("deep", []).append(True)
+        return {"messages": [self.message()]}
+
+    def rewrite_table(self, state: State) -> State:
+        table = list(state.get("table", []))
+        table[self.random.randint(0, len(table)) :] = [self.row() for _ in range(9)]
+        return {"table": table}
+
+    def edit_data(self, state: State) -> State:
+        data = dict(state.get("data", {}))
+        data[self.random.choice("abc")] = [self.message() for _ in range(12)]
+        data["text"] = "t" * self.random.choice((3, 3000))
+        return {"data": data}
+
+
+def build(script: Script, saver: BaseCheckpointSaver[Any]) -> Any:
+    child: Any = StateGraph(State)
+
+    child.add_node("inner", script.update)
+    child.add_edge(START, "inner")
+    child.add_edge("inner", END)
+
+    def ask(_: State) -> State:
+        return {"rows": [interrupt({"q": "go on?"})]}
+
+    def fan(_: State) -> Any:
+        way = script.random.choice(("work", "send", "child", "ask", END))
+        if way == "send":
+            return [Send("work", {"messages": [], "rows": [n]}) for n in range(3)]
+        return way
+
+    graph: Any = StateGraph(State)
+    graph.add_node("work", script.update)
+    graph.add_node("child", child.compile())
+    graph.add_node("ask", ask)
+    graph.add_edge(START, "work")
+    graph.add_conditional_edges("work", fan, ["work", "child", "ask", END])
+    graph.add_edge("child", END)
+    graph.add_edge("ask", END)
+    return graph.compile(checkpointer=saver)
+
+
+@contextmanager
+def opened(driver: str, folder: Path) -> Iterator[DocumentCheckpointSaver]:
+    url = "memory://" if driver == "memory" else f"sqlite:///{folder}/s.db"
+    with DocumentCheckpointSaver.from_url(url) as saver:
+        yield saver
+
+
+def compare_all(both: Both) -> None:
+    """Compare every read there is, warm."""
+    thread: RunnableConfig = {"configurable": {"thread_id": THREAD}}
+    everything = list(both.list(thread))
+    list(both.list(None, filter={"source": "loop"}))
+    list(both.list(thread, filter={"step": 2, "parents": {}}))
+    for found in everything:
+        both.get_tuple(found.config)
+    if everything:
+        before = everything[len(everything) // 2].config
+        list(both.list({"configurable": {"thread_id": THREAD, "checkpoint_ns": ""}}, before=before))
+
+
+def take_a_turn(script: Script, graph: Any, both: Both, *, awaiting: bool) -> None:
+    config: RunnableConfig = {
+        "configurable": {"thread_id": THREAD},
+        "recursion_limit": 12,
+        "metadata": {"run_id": f"r{script.made}", "user": "ada"},
+    }
+    history = [one for one in graph.get_state_history(config) if one.values]
+    way = script.random.random()
+    given: Any = {"messages": [script.message()]}
+    if history and history[0].interrupts:
+        given = Command(resume=f"answer {script.made}")
+    elif history and way < 0.2:
+        past = script.random.choice(history)
+        graph.update_state(past.config, script.append({}), as_node="work")
+    elif history and way < 0.35:
+        given, config = (
+            None,
+            config | {"configurable": script.random.choice(history).config["configurable"]},
+        )
+    elif way < 0.42:
+        both.delete_thread(THREAD)
+    options = {"durability": script.random.choice(("sync", "async", "exit"))}
+    try:
+        if awaiting:
+            asyncio.run(graph.ainvoke(given, config, **options))
+        else:
+            graph.invoke(given, config, **options)
+    except (RecursionError, InvalidUpdateError):
+        pass
+
+
+@pytest.mark.parametrize("driver", ["memory", "sqlite"])
+@pytest.mark.parametrize("seed", range(10))
+def test_random_graphs_read_the_same_from_both_savers(
+    seed: int, driver: str, tmp_path: Path
+) -> None:
+    script = Script(seed)
+    with opened(driver, tmp_path) as ours:
+        both = Both(ours)
+        graph = build(script, both)
+        for turn in range(TURNS):
+            take_a_turn(script, graph, both, awaiting=turn % 2 == 1)
+            compare_all(both)
+        both.ours = DocumentCheckpointSaver(ours._documents)  # knows nothing yet
+        compare_all(both)
+        take_a_turn(script, build(script, both), both, awaiting=False)
+        compare_all(both)
+    assert both.reads > 50

@@ -1,0 +1,43 @@
+from typing import Any
+
+import pytest
+
+from threadkeep.rules.containment import contains
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted"),
+    [
+        ({"a": 1, "b": 2}, {}),
+        ({"a": 1, "b": 2}, {"a": 1}),
+        ({"a": 1}, {"a": 1.0}),
+        ({"a": {"b": {"c": 1}}}, {"a": {"b": {}}}),
+        ([1, 2, 3], [3, 1]),
+        ([1], [1, 1]),
+        ([{"a": 1, "b": 2}], [{"b": 2}]),
+        ([[1, 2]], [[2]]),
+        ([1], []),
+        (None, None),
+    ],
+)
+def test_contains(value: Any, wanted: Any) -> None:
+    assert contains(value, wanted)
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted"),
+    [
+        ({"a": 1}, {"b": 1}),
+        ({"a": 1}, {"a": {}}),
+        ({"a": None}, {"b": None}),
+        ({"a": 1}, {"a": True}),
+        ({"a": [1]}, {"a": 1}),
+        ({"a": {}}, {"a": []}),
+        ([1, 2], [[1]]),
+        ([True], [1]),
+        ("text", {}),
+        ({}, None),
+    ],
+)
+def test_does_not_contain(value: Any, wanted: Any) -> None:
+    assert not contains(value, wanted)
