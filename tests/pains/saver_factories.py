@@ -1,0 +1,86 @@
+"""Our savers for the pain cases: ``factory(storage_id, **options)`` is a context manager.
+
+The same storage id names the same data, so a second call opens a second client of it.
+``stored_bytes`` and ``raw_bytes`` look at what a storage holds.
+"""
+
+import contextlib
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from threadkeep.checkpoints.bodies import unseal
+from threadkeep.errors import CorruptionError
+from threadkeep.ports.documents import COLLECTIONS, Find, Scope
+from threadkeep.ports.drivers import Driver, open_driver
+from threadkeep.savers.saver import AGENT_ID, NAMESPACE, DocumentCheckpointSaver
+
+_FOLDER = Path(tempfile.gettempdir()) / "threadkeep-pains"
+_memory: dict[str, Driver] = {}
+
+
+@contextlib.contextmanager
+def memory_saver(storage: str, *, setup: bool = True) -> Iterator[DocumentCheckpointSaver]:
+    """Open a saver on documents in memory."""
+    if storage not in _memory:
+        _memory[storage] = open_driver("memory://")
+    driver = _memory[storage]
+    yield _saver(driver, setup=setup)
+
+
+@contextlib.contextmanager
+def sqlite_saver(storage: str, *, setup: bool = True) -> Iterator[DocumentCheckpointSaver]:
+    """Open a saver on a SQLite file."""
+    with contextlib.closing(open_driver(_url(storage))) as driver:
+        yield _saver(driver, setup=setup)
+
+
+def _saver(driver: Driver, *, setup: bool) -> DocumentCheckpointSaver:
+    saver = DocumentCheckpointSaver(driver.documents(), async_documents=driver.async_documents())
+    if setup:
+        saver.setup()
+    return saver
+
+
+def stored_bytes(storage: str) -> int:
+    """Say how much a storage takes."""
+    if storage in _memory:
+        return len(raw_bytes(storage))
+    with contextlib.closing(sqlite3.connect(_file(storage))) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return _file(storage).stat().st_size
+
+
+def raw_bytes(storage: str) -> bytes:
+    """Give every byte a storage holds, and every body once more as it was before compression."""
+    held: list[bytes] = [file.read_bytes() for file in _FOLDER.glob(f"{storage}.db*")]
+    with contextlib.ExitStack() as stack:
+        if storage in _memory:
+            driver = _memory[storage]
+        else:
+            driver = stack.enter_context(contextlib.closing(open_driver(_url(storage))))
+        store = driver.documents()
+        for collection in COLLECTIONS:
+            for document in store.find(Scope(NAMESPACE, AGENT_ID), Find(collection)).documents:
+                held += [document.body, repr((document.key, document.fields)).encode()]
+                with contextlib.suppress(CorruptionError):
+                    held.append(unseal(document.body))
+    return b"\n".join(held)
+
+
+def drop(storage: str) -> None:
+    """Forget what was stored."""
+    if storage in _memory:
+        _memory.pop(storage).close()
+    for file in _FOLDER.glob(f"{storage}.db*"):
+        file.unlink()
+
+
+def _file(storage: str) -> Path:
+    _FOLDER.mkdir(exist_ok=True)
+    return _FOLDER / f"{storage}.db"
+
+
+def _url(storage: str) -> str:
+    return f"sqlite:///{_file(storage)}"
