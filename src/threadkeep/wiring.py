@@ -8,9 +8,10 @@ import asyncio
 import logging
 import os
 import sys
-from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,7 @@ from threadkeep.services.threads import ThreadService
 
 SWITCH_SECONDS = 0.001  # the loop waits at most so long for each thread that computes
 DRAIN_SECONDS = 5.0  # that runs get to end by themselves when the server stops
+RESTART_SECONDS = 1.0  # before background work that broke off begins anew
 SYSTEM = {"created_by": "system"}  # metadata of the assistant that each graph has, as LangGraph's
 
 Saver = BaseCheckpointSaver[Any]
@@ -136,8 +138,9 @@ async def open_runtime(plan: Plan, *, on_graph: OnSettled | None = None) -> Asyn
         StorageError: The database cannot be opened.
     """
     settings, project = plan.settings, plan.project
-    sys.setswitchinterval(SWITCH_SECONDS)
     async with AsyncExitStack() as stack:
+        stack.callback(sys.setswitchinterval, sys.getswitchinterval())
+        sys.setswitchinterval(SWITCH_SECONDS)
         driver = await _opened(stack, settings)
         resources = driver.resources()
         await resources.setup()
@@ -165,11 +168,13 @@ async def open_runtime(plan: Plan, *, on_graph: OnSettled | None = None) -> Asyn
         await _ensure_assistants(resources, graphs)
         runtime = Runtime(_app(services, settings, project), services, graphs, resources, on_graph)
         leases = Leases(executor, resources)
-        _in_background(stack, sweep_items(resources.items, every_seconds=_sweep_seconds(project)))
-        _in_background(stack, leases.run())
+        _in_background(
+            stack, partial(sweep_items, resources.items, every_seconds=_sweep_seconds(project))
+        )
+        _in_background(stack, leases.run)
         stack.push_async_callback(executor.drain, grace_seconds=DRAIN_SECONDS)
-        _in_background(stack, Worker(executor, resources).run())
-        _in_background(stack, runtime.load())
+        _in_background(stack, Worker(executor, resources).run)
+        _in_background(stack, runtime.load)
         yield runtime
 
 
@@ -302,12 +307,21 @@ def _sweep_seconds(project: Project | None) -> float:
     return project.sweep_seconds if project else SWEEP_SECONDS
 
 
-def _in_background(stack: AsyncExitStack, work: Coroutine[Any, Any, None]) -> None:
-    """Run something until the stack is closed down to here."""
-    task = asyncio.create_task(work)
+def _in_background(stack: AsyncExitStack, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run something until the stack is closed down to here, anew where it broke off."""
+    task = asyncio.create_task(_unbroken(work))
 
     async def stop() -> None:
         task.cancel()
         await asyncio.wait({task})
 
     stack.push_async_callback(stop)
+
+
+async def _unbroken(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    while True:
+        try:
+            return await work()
+        except Exception:
+            log.exception("background work broke off; it begins anew")
+        await asyncio.sleep(RESTART_SECONDS)

@@ -185,6 +185,41 @@ async def test_graphs_are_replaced_while_everything_stored_stays(tmp_path: Path)
     assert settled == [("agent", True), ("agent", True), ("other", True), ("bad", False)]
 
 
+PATIENT = """
+import asyncio
+from pathlib import Path
+from typing_extensions import TypedDict
+from langgraph.graph import START, StateGraph
+
+class State(TypedDict):
+    text: str
+
+async def node(state: State) -> State:
+    Path(__file__).with_name("begun").touch()
+    while not Path(__file__).with_name("go").exists():
+        await asyncio.sleep(0.005)
+    return {"text": "OLD " + state["text"]}
+
+graph = StateGraph(State).add_node("node", node).add_edge(START, "node")
+"""
+
+
+async def test_a_run_under_way_ends_with_the_code_it_began_with(tmp_path: Path) -> None:
+    file = write_project(tmp_path)
+    (tmp_path / "agent.py").write_text(PATIENT)
+    plan = Plan(Settings("memory://"), read_project(file))
+    async with open_runtime(plan) as runtime, client(runtime.app) as http:
+        first = asyncio.create_task(answer(http, "agent"))
+        async with asyncio.timeout(20):
+            while not (tmp_path / "begun").exists():
+                await asyncio.sleep(0.005)
+        (tmp_path / "agent.py").write_text(PATIENT.replace("OLD", "NEW"))
+        await runtime.reload(read_project(file), [tmp_path / "agent.py"])
+        second = asyncio.create_task(answer(http, "agent"))
+        (tmp_path / "go").touch()
+        assert [await first, await second] == [{"text": "OLD a"}, {"text": "NEW a"}]
+
+
 async def test_a_loop_that_ended_does_not_keep_an_app_closed() -> None:
     app = create_app(graphs={"shout": GRAPH})
 
