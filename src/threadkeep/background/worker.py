@@ -72,9 +72,10 @@ class Worker:
             raise
         for run, slot in zip(claimed, slots, strict=False):
             self._executor.start(run, slot)
-        _release(slots[len(claimed) :])
+        # Asked before the slots go back: each that does would say that there is work.
         if len(claimed) < len(slots) and not self._executor.work.is_set():
             self._executor.expect_no_work()
+        _release(slots[len(claimed) :])
         return len(claimed)
 
     def _slots(self) -> list[Slot]:
