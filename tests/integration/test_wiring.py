@@ -21,7 +21,7 @@ from starlette.types import ASGIApp
 from typing_extensions import TypedDict
 
 import threadkeep
-from tests.waiting import until
+from tests.acceptance.dev import eventually
 from threadkeep import create_app, create_checkpointer
 from threadkeep.background.sweepers import sweep_items
 from threadkeep.config.langgraph_json import read_project
@@ -211,7 +211,7 @@ async def test_a_run_under_way_ends_with_the_code_it_began_with(tmp_path: Path) 
     plan = Plan(Settings("memory://"), read_project(file))
     async with open_runtime(plan) as runtime, client(runtime.app) as http:
         first = asyncio.create_task(answer(http, "agent"))
-        await asyncio.to_thread(until, (tmp_path / "begun").exists)
+        await asyncio.to_thread(eventually, (tmp_path / "begun").exists, wanted=True)
         (tmp_path / "agent.py").write_text(PATIENT.replace("OLD", "NEW"))
         await runtime.reload(read_project(file), [tmp_path / "agent.py"])
         second = asyncio.create_task(answer(http, "agent"))
