@@ -82,8 +82,22 @@ class Session:
                 return result
             answer = self._answer(step)
 
-    def truncate_log(self) -> bool:
-        """Move the write-ahead log into the file and empty it; false when a reader holds it."""
+    def scrub(self, compact_bytes: int) -> bool:
+        """Leave nothing of what was deleted in the file and its log.
+
+        Deleted rows were overwritten (``secure_delete``); what is left is the log, and scraps in
+        pages that SQLite once rearranged, which only a compacted file is free of.
+
+        Args:
+            compact_bytes: The largest file that is compacted: it is written anew as a whole.
+
+        Returns:
+            Whether it is done; false when a reader holds the log.
+        """
+        ((pages,),) = self.script("PRAGMA page_count")
+        ((page_bytes,),) = self.script("PRAGMA page_size")
+        if pages * page_bytes <= compact_bytes:
+            self.script("VACUUM")
         ((busy, _, _),) = self.script("PRAGMA wal_checkpoint(TRUNCATE)")
         return not busy
 

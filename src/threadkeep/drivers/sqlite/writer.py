@@ -24,6 +24,7 @@ T = TypeVar("T")
 
 MAX_JOBS = 256  # in one transaction: bounds what an error repeats, and how long a caller waits
 SCRUB_SECONDS = 1.0  # how long an erasure waits for readers that hold the log
+COMPACT_BYTES = 4 * 1024 * 1024  # files up to this are compacted by an erasure: about 20 ms per MiB
 
 
 class Job(Generic[T]):
@@ -133,7 +134,7 @@ class Writer:
         if self._thread is not None:
             self._thread.join()
         with self._gate:
-            self._scrub([], wait_seconds=SCRUB_SECONDS)
+            self._scrub([])
             self._session.close()
 
     def _hand_over(self, job: Job[Any], due: float) -> None:
@@ -174,7 +175,7 @@ class Writer:
             self._due = time.monotonic() if self._queue else math.inf
         try:
             self._commit(jobs)
-            self._scrub(jobs, wait_seconds=SCRUB_SECONDS)
+            self._scrub(jobs)
         finally:
             self._release(jobs)
 
@@ -229,18 +230,18 @@ class Writer:
             raise
         return None
 
-    def _scrub(self, jobs: Iterable[Job[Any]], *, wait_seconds: float) -> None:
-        """Empty the log after an erasure, so that nothing of what was erased stays in it."""
+    def _scrub(self, jobs: Iterable[Job[Any]]) -> None:
+        """Clean the file after an erasure; a reader may hold it up, then it stays due."""
         fresh = any(job.scrub and job.error is None for job in jobs)
         if not fresh and not self._scrub_is_due:
             return
-        # A reader may hold the log: then each later commit tries again, without waiting for it.
         self._scrub_is_due = True
         try:
-            self._session.wait_for_locks(wait_seconds if fresh else 0)
-            self._scrub_is_due = not self._session.truncate_log()
+            # Later commits try again without waiting: they are not what the reader is to hold up.
+            self._session.wait_for_locks(SCRUB_SECONDS if fresh else 0)
+            self._scrub_is_due = not self._session.scrub(COMPACT_BYTES)
         except StorageError:
-            return  # it stays due; what was erased is committed
+            return  # what was erased is committed all the same
         finally:
             self._session.wait_for_locks(self._wait_seconds)
 
