@@ -6,8 +6,8 @@ the document's ``refs``:
     absent        nil                     the channel has a version and no value
     ``Inline``    bin                     the plain itself
     ``Blob``      0                       the next address
-    ``Tree``      [height, run, ...]      the next address is the root unless height is 0; a run
-                                          is a number of elements by address, or one plain
+    ``Tree``      [root, run, ...]        the next address is the root if root is 1, not if 0; a
+                                          run is a number of elements by address, or one plain
     ``Keyed``     {key: entry, ...}       a dict, each value for itself
 """
 
@@ -37,12 +37,10 @@ class Tree(NamedTuple):
     """A list.
 
     Attributes:
-        height: Levels of documents under the root, itself counted; 0 without a root.
-        root: The document over all sealed leaves.
+        root: The document over all sealed leaves, or ``None`` when there are none.
         tail: The marks after the last sealed leaf.
     """
 
-    height: int
     root: bytes | None
     tail: tuple[Mark, ...]
 
@@ -92,10 +90,10 @@ def pack(entry: Entry, refs: list[bytes]) -> Any:
         case Blob(ref):
             refs.append(ref)
             return 0
-        case Tree(height, root, tail):
+        case Tree(root, tail):
             if root is not None:
                 refs.append(root)
-            return [height, *pack_marks(tail, refs)]
+            return [int(root is not None), *pack_marks(tail, refs)]
         case Keyed(entries):
             return {key: pack(inner, refs) for key, inner in entries}
 
@@ -113,9 +111,9 @@ def unpack(packed: Any, refs: Iterator[bytes]) -> Entry:
             return Inline(packed)
         case 0:
             return Blob(_next(refs))
-        case [int(height), *runs]:
-            root = _next(refs) if height else None
-            return Tree(height, root, tuple(unpack_marks(runs, refs)))
+        case [int(has_root), *runs]:
+            root = _next(refs) if has_root else None
+            return Tree(root, tuple(unpack_marks(runs, refs)))
         case dict():
             return Keyed(tuple((key, unpack(inner, refs)) for key, inner in packed.items()))
     raise CorruptionError(f"an entry that is a {type(packed).__name__}")

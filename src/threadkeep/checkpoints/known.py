@@ -12,7 +12,7 @@ from typing import Any
 
 from threadkeep.checkpoints.entries import Blob, Entry, Keyed, Tree
 from threadkeep.checkpoints.values import ListMemories
-from threadkeep.ports.documents import CHECKPOINTS, Document, Key
+from threadkeep.ports.documents import CHECKPOINTS, PARTS, Document, Key
 
 Place = tuple[str, str, str]  # thread_id, checkpoint_ns, checkpoint_id
 
@@ -78,7 +78,7 @@ def _entry_names(entry: Entry) -> Iterator[bytes]:
     match entry:
         case Blob(ref):
             yield ref
-        case Tree(_, root, tail):
+        case Tree(root, tail):
             yield from (mark for mark in (root, *tail) if isinstance(mark, bytes))
         case Keyed(entries):
             for _, inner in entries:
@@ -177,11 +177,13 @@ class Known:
         return found
 
     def keep_documents(self, documents: Collection[Document]) -> None:
-        """Take in documents that were read."""
+        """Take in documents that were read or written; those without an address are left out."""
         with self._guard:
             for document in documents:
                 ref = document.key[0]
-                if not isinstance(ref, bytes) or (document.thread_id, ref) in self._documents:
+                if not isinstance(ref, bytes) or document.collection == PARTS:
+                    continue  # one large value would push all others out
+                if (document.thread_id, ref) in self._documents:
                     continue
                 self._documents[document.thread_id, ref] = document
                 self._documents_bytes += 128 + len(document.body)

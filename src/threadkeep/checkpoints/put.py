@@ -96,6 +96,7 @@ def put(request: Put, codec: Codec, known: Known) -> Steps[None]:
         batches, record = _finish(request, encoded, ())
         yield from _insert(batches)
     known.remember(record)
+    known.keep_documents([one for batch in batches for one in batch.documents])
 
 
 def _sources(request: Put, known: Known, parent: Record | None) -> list[Record]:

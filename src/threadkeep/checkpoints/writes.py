@@ -94,7 +94,8 @@ def _store(
     again = known.has_writes(request.place, request.task_id)
     replacing = [_document(request, index, {index: write}) for index, write in special.items()]
     first = [_document(request, 0, regular)] if regular and not again else []
-    for batch in draft.batches(requires, first=first, replacing=replacing):
+    batches = draft.batches(requires, first=first, replacing=replacing)
+    for batch in batches:
         inserted: Inserted = yield Insert(batch)
         if not inserted.written:
             return False
@@ -102,6 +103,7 @@ def _store(
     if regular and again:
         yield from _add_missing(request, regular, requires)
     known.note_refs(request.place, draft.refs())
+    known.keep_documents([one for batch in batches for one in batch.documents])
     if regular:
         known.note_task(request.place, request.task_id)
     return True
