@@ -7,6 +7,7 @@ spans) reaches the graph, and a lost request takes no run with it.
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Sequence
 from contextvars import Context
 
@@ -71,6 +72,7 @@ class Executor:
         self._gate = StartGate()
         self._taken = 0
         self._has_backlog = False
+        self._turns: Counter[str] = Counter()
         self._is_draining = False
         self._executions: dict[str, Execution] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -127,6 +129,18 @@ class Executor:
     def expect_no_work(self) -> None:
         """Say that nothing was left to claim."""
         self._has_backlog = False
+
+    def expect_turn(self, thread_id: str) -> None:
+        """Say that a run waits, perhaps for another of its thread: the end of one is then work."""
+        self._turns[thread_id] += 1
+
+    def drop_turn(self, thread_id: str) -> bool:
+        """Say that a run of a thread has ended or waits no more; true when one waited there."""
+        has_waited = self._turns[thread_id] > 0
+        self._turns[thread_id] -= 1
+        if self._turns[thread_id] <= 0:
+            del self._turns[thread_id]
+        return has_waited
 
     def announce(self, result: RunResult) -> None:
         """Tell everybody in this process that a run has ended."""
@@ -194,7 +208,7 @@ class Executor:
             del self._executions[execution.run.run_id]
             execution.settled.set_result(None)
         self.announce(result)
-        if self._has_backlog:
+        if self.drop_turn(execution.run.thread_id) or self._has_backlog:
             self.work.set()
 
     async def _perform(self, execution: Execution) -> Ending:

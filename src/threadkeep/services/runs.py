@@ -340,6 +340,7 @@ class RunService:
             return
         if slot is not None:
             slot.release()
+        self._executor.expect_turn(admission.run.thread_id)
         self._executor.expect_work()
 
     async def _assistant(self, ident: str) -> Assistant:
@@ -367,6 +368,7 @@ class RunService:
             self._executor.stop(run.run_id, action)
             return
         self._executor.announce(RunResult(run, None))
+        self._executor.drop_turn(run.thread_id)
         if is_temporary(run):
             await self._executor.erase(run.thread_id)
         self._executor.expect_work()
