@@ -4,6 +4,7 @@ import asyncio
 import operator
 from typing import Annotated, Any
 
+from langchain_core.messages import AIMessage
 from langgraph.config import get_config, get_store, get_stream_writer
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import interrupt
@@ -61,7 +62,7 @@ def single(name: str, node: Any) -> Any:
 
 
 async def answer(state: MessagesState) -> dict[str, Any]:
-    return {"messages": [("ai", f"you said {state['messages'][-1].content}")]}
+    return {"messages": [AIMessage(f"you said {state['messages'][-1].content}", id="answer")]}
 
 
 def graphs() -> dict[str, Any]:
