@@ -22,6 +22,7 @@ from threadkeep.model.queries import (
 from threadkeep.model.runs import Claim, NewRun, Outcome
 from threadkeep.model.threads import NewThread, ThreadState
 from threadkeep.model.unset import Unset
+from threadkeep.rules.expiry import plain_lifetime
 from threadkeep.rules.identifiers import check_identifier
 from threadkeep.rules.json_text import normal_json, normal_object
 from threadkeep.rules.mirrored_values import mirror
@@ -58,7 +59,16 @@ def plain_patch(patch: AssistantPatch) -> AssistantPatch:
 def plain_thread(new: NewThread) -> NewThread:
     """Return it checked and plain."""
     _check(thread_id=new.thread_id)
-    return replace(new, metadata=normal_object(new.metadata, "metadata"))
+    return replace(
+        new,
+        metadata=normal_object(new.metadata, "metadata"),
+        ttl_minutes=plain_lifetime(new.ttl_minutes),
+    )
+
+
+def plain_change(ttl_minutes: float | Unset | None) -> float | Unset | None:
+    """Return a change of a thread's lifetime checked and plain."""
+    return ttl_minutes if isinstance(ttl_minutes, Unset) else plain_lifetime(ttl_minutes)
 
 
 def plain_state(state: ThreadState) -> ThreadState:

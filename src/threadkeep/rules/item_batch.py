@@ -12,6 +12,7 @@ from threadkeep.model.items import (
     NamespaceQuery,
     PutItem,
 )
+from threadkeep.rules.expiry import plain_lifetime
 from threadkeep.rules.item_filter import plain_filter
 from threadkeep.rules.json_text import normal_object
 from threadkeep.rules.namespaces import (
@@ -50,7 +51,12 @@ def plain_put(put: PutItem) -> PutItem:
     """
     check_new_address(put.namespace, put.key)
     value = normal_object(put.value, "the item's value")
-    return replace(put, namespace=tuple(put.namespace), value=value)
+    return replace(
+        put,
+        namespace=tuple(put.namespace),
+        value=value,
+        ttl_minutes=plain_lifetime(put.ttl_minutes),
+    )
 
 
 def plain_query(query: ItemQuery) -> ItemQuery:

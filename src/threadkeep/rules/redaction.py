@@ -1,8 +1,8 @@
 """What of a run's configuration may be shown again.
 
-Callers hand credentials to a graph in ``configurable``. They must reach the graph, and must not come
-back in an answer: neither as part of a config nor in the metadata of a checkpoint, where LangGraph
-copies the plain values of ``configurable``.
+Callers hand credentials to a graph in ``configurable``. They must reach the graph, and must not
+come back in an answer: neither as part of a config nor in the metadata of a checkpoint, where
+LangGraph copies the plain values of ``configurable``.
 """
 
 import re

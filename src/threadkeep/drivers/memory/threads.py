@@ -12,7 +12,12 @@ from threadkeep.model.threads import NewThread, Thread, ThreadState
 from threadkeep.model.unset import UNSET, Unset
 from threadkeep.rules.containment import contains
 from threadkeep.rules.identifiers import check_identifier
-from threadkeep.rules.inputs import plain_state, plain_thread, plain_thread_query
+from threadkeep.rules.inputs import (
+    plain_change,
+    plain_state,
+    plain_thread,
+    plain_thread_query,
+)
 from threadkeep.rules.json_text import normal_object
 from threadkeep.rules.run_states import is_active
 from threadkeep.rules.thread_changes import created, patched, with_state
@@ -64,9 +69,10 @@ class MemoryThreadRepo:
         """See ``ThreadRepo.update``."""
         check_identifier("thread_id", thread_id)
         given = normal_object(metadata or {}, "metadata")
+        lifetime = plain_change(ttl_minutes)
         with self._tables.lock:
             row = self._tables.thread(thread_id)
-            return self._put(patched(row, given, ttl_minutes, self._tables.now()))
+            return self._put(patched(row, given, lifetime, self._tables.now()))
 
     async def record_state(self, thread_id: str, state: ThreadState) -> Thread:
         """See ``ThreadRepo.record_state``."""

@@ -17,7 +17,12 @@ from threadkeep.model.threads import NewThread, Thread, ThreadState
 from threadkeep.model.unset import UNSET, Unset
 from threadkeep.ports.clock import Clock
 from threadkeep.rules.identifiers import check_identifier
-from threadkeep.rules.inputs import plain_state, plain_thread, plain_thread_query
+from threadkeep.rules.inputs import (
+    plain_change,
+    plain_state,
+    plain_thread,
+    plain_thread_query,
+)
 from threadkeep.rules.json_text import normal_object
 from threadkeep.rules.paging import listing_of, page_of
 from threadkeep.rules.thread_changes import created, patched, with_state
@@ -75,9 +80,10 @@ class SqlThreadRepo:
     ) -> Thread:
         """See ``ThreadRepo.update``."""
         given = normal_object(metadata or {}, "metadata")
+        lifetime = plain_change(ttl_minutes)
 
         def change(thread: Thread) -> Thread:
-            return patched(thread, given, ttl_minutes, self._clock.now())
+            return patched(thread, given, lifetime, self._clock.now())
 
         return await self._change(thread_id, change)
 

@@ -202,18 +202,20 @@ WHERE {where} LIMIT :limit OFFSET :offset;
 SELECT count(*) AS total FROM items LEFT JOIN item_lifetimes USING (item_id) WHERE {where};
 
 -- search_namespaces --
-SELECT DISTINCT path FROM (
-    SELECT cut_namespace(path, :shape) AS path FROM (
-        SELECT DISTINCT path FROM items LEFT JOIN item_lifetimes USING (item_id) WHERE {where}
-    )
-) WHERE path IS NOT NULL ORDER BY path LIMIT :limit OFFSET :offset;
+WITH found AS MATERIALIZED (
+    SELECT DISTINCT path FROM items LEFT JOIN item_lifetimes USING (item_id) WHERE {where}
+), shaped AS MATERIALIZED (
+    SELECT cut_namespace(path, :shape) AS path FROM found
+)
+SELECT DISTINCT path FROM shaped WHERE path IS NOT NULL ORDER BY path LIMIT :limit OFFSET :offset;
 
 -- count_namespaces --
-SELECT count(DISTINCT path) AS total FROM (
-    SELECT cut_namespace(path, :shape) AS path FROM (
-        SELECT DISTINCT path FROM items LEFT JOIN item_lifetimes USING (item_id) WHERE {where}
-    )
-);
+WITH found AS MATERIALIZED (
+    SELECT DISTINCT path FROM items LEFT JOIN item_lifetimes USING (item_id) WHERE {where}
+), shaped AS MATERIALIZED (
+    SELECT cut_namespace(path, :shape) AS path FROM found
+)
+SELECT count(DISTINCT path) AS total FROM shaped;
 
 -- sweep_items --
 DELETE FROM items WHERE item_id IN (

@@ -197,6 +197,15 @@ class QueueSuite(ResourceSuite):
         assert await store.runs.extend(OWNER, everything) == {"mine": None}
         assert await store.runs.extend(OWNER, []) == {}
 
+    async def test_extending_renews_nobody_elses_lease(
+        self, store: ResourceStore, clock: ManualClock
+    ) -> None:
+        await add_thread(store)
+        theirs = await start(store, claim=OTHER)
+        clock.advance(20)
+        await store.runs.extend(OWNER, ["r1"])
+        assert await store.runs.get("r1") == theirs
+
     async def test_a_late_owner_keeps_a_run_that_nobody_released(
         self, store: ResourceStore, clock: ManualClock
     ) -> None:

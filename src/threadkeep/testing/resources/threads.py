@@ -355,7 +355,7 @@ class ThreadSuite(ResourceSuite):
 
     async def test_a_lifetime_that_is_none_is_refused(self, store: ResourceStore) -> None:
         await add_thread(store)
-        for odd in (0, -1, float("nan"), float("inf"), 1e300):
+        for odd in (0, -1, float("nan"), float("inf"), 1e300, 10**400):
             with pytest.raises(InvalidRequestError):
                 await store.threads.create(NewThread("t2", {}, odd))
             with pytest.raises(InvalidRequestError):
