@@ -68,4 +68,4 @@ class Leases:
         self._executor.announce(await self._executor.result_of(run))
         if is_temporary(run):
             await self._executor.erase(run.thread_id)
-        self._executor.expect_work()
+        self._executor.wake()

@@ -46,8 +46,7 @@ class Worker:
             wait = self._poll_seconds
             self._executor.work.clear()
             try:
-                claimed = await self.claim()
-                wait = await self._until_next(has_claimed=claimed > 0)
+                wait = await self.look()
             except ThreadkeepError:
                 logger.exception("runs could not be claimed; trying again")
             try:
@@ -56,15 +55,18 @@ class Worker:
             except TimeoutError:
                 pass
 
-    async def claim(self) -> int:
-        """Claim as many runs as there are free slots and start them; say how many.
+    async def look(self) -> float:
+        """Claim as many runs as there are free slots, start them, and say when to look again.
+
+        Returns:
+            Seconds; the executor's ``work`` may call earlier.
 
         Raises:
             StorageError: The backend failed.
         """
         slots = self._slots()
         if not slots:
-            return 0
+            return self._poll_seconds
         try:
             claimed = await self._resources.runs.claim(self._executor.claim, limit=len(slots))
         except BaseException:
@@ -72,26 +74,23 @@ class Worker:
             raise
         for run, slot in zip(claimed, slots, strict=False):
             self._executor.start(run, slot)
-        # Asked before the slots go back: each that does would say that there is work.
-        if len(claimed) < len(slots) and not self._executor.work.is_set():
-            self._executor.expect_no_work()
-        _release(slots[len(claimed) :])
-        return len(claimed)
+        unused = slots[len(claimed) :]
+        if not unused:
+            self._executor.note_looked(lacks_slots=True, nothing_is_pending=False)
+            return self._poll_seconds
+        seconds = await self._resources.runs.next_start()
+        if not self._executor.work.is_set():
+            self._executor.note_looked(lacks_slots=False, nothing_is_pending=seconds is None)
+        _release(unused)  # afterwards: where slots are lacked, each given back calls for a look
+        if seconds is None:
+            return self._poll_seconds
+        return max(LEAST_WAIT_SECONDS, min(seconds, self._poll_seconds))
 
     def _slots(self) -> list[Slot]:
         slots: list[Slot] = []
         while (slot := self._executor.take_slot()) is not None:
             slots.append(slot)
         return slots
-
-    async def _until_next(self, *, has_claimed: bool) -> float:
-        """Return how long to wait for the next delayed run; a full house waits to be woken."""
-        if self._executor.free <= 0:
-            return self._poll_seconds
-        seconds = await self._resources.runs.next_start()
-        if seconds is None or (seconds <= 0 and not has_claimed):
-            return self._poll_seconds
-        return max(LEAST_WAIT_SECONDS, min(seconds, self._poll_seconds))
 
 
 def _release(slots: Sequence[Slot]) -> None:

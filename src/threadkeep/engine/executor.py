@@ -7,7 +7,6 @@ spans) reaches the graph, and a lost request takes no run with it.
 
 import asyncio
 import logging
-from collections import Counter
 from collections.abc import Sequence
 from contextvars import Context
 
@@ -71,8 +70,8 @@ class Executor:
         self._grace_seconds = grace_seconds
         self._gate = StartGate()
         self._taken = 0
-        self._has_backlog = False
-        self._turns: Counter[str] = Counter()
+        self._lack_slots = False
+        self._pending: set[str] = set()
         self._is_draining = False
         self._executions: dict[str, Execution] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -93,7 +92,7 @@ class Executor:
 
     def reserve(self) -> Slot | None:
         """Take a slot for a run about to be made; ``None`` when all are taken or others wait."""
-        return None if self._has_backlog else self.take_slot()
+        return None if self._lack_slots else self.take_slot()
 
     def take_slot(self) -> Slot | None:
         """Take a slot, or ``None`` when all are taken."""
@@ -105,6 +104,7 @@ class Executor:
     def start(self, run: Run, slot: Slot) -> None:
         """Execute a run that this process has claimed; returns at once."""
         execution = Execution(run, slot)
+        self._pending.discard(run.run_id)
         self._executions[run.run_id] = execution
         self._bus.open(run.run_id, keep=bool(run.kwargs["stream_resumable"]))
         task = asyncio.create_task(self._execute(execution), context=Context())
@@ -121,29 +121,30 @@ class Executor:
         if (execution := self._executions.get(run_id)) is not None:
             execution.stop_for(Stop.LOST)
 
-    def expect_work(self) -> None:
-        """Say that a run may be waiting to be claimed."""
-        self._has_backlog = True
+    def note_pending(self, run: Run, *, lacks_slot: bool) -> None:
+        """Note a run that waits to be claimed, and have it looked for now and when runs end.
+
+        Args:
+            run: The run.
+            lacks_slot: Whether it waits for a slot; then new runs queue up behind it.
+        """
+        self._pending.add(run.run_id)
+        self._lack_slots = self._lack_slots or lacks_slot
         self.work.set()
 
-    def expect_no_work(self) -> None:
-        """Say that nothing was left to claim."""
-        self._has_backlog = False
+    def note_looked(self, *, lacks_slots: bool, nothing_is_pending: bool) -> None:
+        """Note what a look for pending runs left: runs without a slot, or no pending run at all."""
+        self._lack_slots = lacks_slots
+        if nothing_is_pending:
+            self._pending.clear()
 
-    def expect_turn(self, thread_id: str) -> None:
-        """Say that a run waits, perhaps for another of its thread: the end of one is then work."""
-        self._turns[thread_id] += 1
-
-    def drop_turn(self, thread_id: str) -> bool:
-        """Say that a run of a thread has ended or waits no more; true when one waited there."""
-        has_waited = self._turns[thread_id] > 0
-        self._turns[thread_id] -= 1
-        if self._turns[thread_id] <= 0:
-            del self._turns[thread_id]
-        return has_waited
+    def wake(self) -> None:
+        """Have pending runs looked for."""
+        self.work.set()
 
     def announce(self, result: RunResult) -> None:
         """Tell everybody in this process that a run has ended."""
+        self._pending.discard(result.run.run_id)
         self.endings.tell(result.run.run_id, result)
         self._bus.close(result.run.run_id)
 
@@ -180,7 +181,7 @@ class Executor:
 
     def _give_back(self) -> None:
         self._taken -= 1
-        if self._has_backlog:
+        if self._lack_slots:
             self.work.set()
 
     async def _execute(self, execution: Execution) -> None:
@@ -208,7 +209,7 @@ class Executor:
             del self._executions[execution.run.run_id]
             execution.settled.set_result(None)
         self.announce(result)
-        if self.drop_turn(execution.run.thread_id) or self._has_backlog:
+        if self._pending:  # perhaps on the same thread, free now
             self.work.set()
 
     async def _perform(self, execution: Execution) -> Ending:

@@ -340,8 +340,8 @@ class RunService:
             return
         if slot is not None:
             slot.release()
-        self._executor.expect_turn(admission.run.thread_id)
-        self._executor.expect_work()
+        may_start = admission.run.start_at <= admission.run.created_at
+        self._executor.note_pending(admission.run, lacks_slot=slot is None and may_start)
 
     async def _assistant(self, ident: str) -> Assistant:
         """Find an assistant by its id or, meaning the default one, by its graph's id."""
@@ -368,10 +368,9 @@ class RunService:
             self._executor.stop(run.run_id, action)
             return
         self._executor.announce(RunResult(run, None))
-        self._executor.drop_turn(run.thread_id)
         if is_temporary(run):
             await self._executor.erase(run.thread_id)
-        self._executor.expect_work()
+        self._executor.wake()
 
     async def _abandon(self, beginning: asyncio.Task[Run]) -> None:
         """Cancel a run whose only reader went away."""
