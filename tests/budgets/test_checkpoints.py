@@ -1,5 +1,6 @@
 """What a conversation may cost, in bytes and requests: exact counts, on any machine."""
 
+import random
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple
 from pathlib import Path
@@ -131,7 +132,7 @@ def test_a_listing_reads_each_document_once(store: CountingStore) -> None:
 
 
 def test_twenty_megabytes_are_stored_once_and_no_request_is_large(store: CountingStore) -> None:
-    text = "".join(chr(0x4E00 + (7 * n * n + n) % 20_000) for n in range(7_000_000))
+    text = random.Random(7).randbytes(10 * 1024 * 1024).hex()
     saver = DocumentCheckpointSaver(store)
     values = {"m": [HumanMessage("go"), ToolMessage(text, tool_call_id="1")]}
     head = saver.put(config(), checkpoint(values, {"m": 1}), {"source": "loop"}, {"m": 1})

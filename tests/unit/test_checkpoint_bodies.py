@@ -1,0 +1,72 @@
+"""Bodies and addresses: the bytes that must never change, and what is refused."""
+
+import hashlib
+import threading
+
+import pytest
+
+from threadkeep.checkpoints import bodies
+from threadkeep.checkpoints.boilerplate import MESSAGES
+from threadkeep.errors import CorruptionError
+
+# A changed byte makes stored bodies unreadable.
+DICTIONARY_DIGEST = "dd76cb8b0599b178afcb0930ba32d8e02b3089c8a2cd34b315dd4ad2eadc33e7"
+
+
+def test_the_dictionary_of_messages_is_the_one_that_bodies_were_stored_with() -> None:
+    assert hashlib.sha256(MESSAGES).hexdigest() == DICTIONARY_DIGEST
+
+
+def test_a_body_stored_by_an_earlier_release_is_read() -> None:
+    stored = bytes.fromhex("0120f16d0000300368656c6c6f01006850a508")
+    assert bodies.unseal(stored) == b"\x03" + b"hello" * 48
+
+
+@pytest.mark.parametrize("size", [0, 1, 63, 64, 1000, 1_000_000])
+def test_a_body_gives_its_plain_back(size: int) -> None:
+    for plain in (b"\x03" + b"a" * size, bytes(n * n % 251 for n in range(size))):
+        assert bodies.unseal(bodies.seal(plain)) == plain
+
+
+def test_a_body_is_compressed_only_where_that_pays() -> None:
+    assert bodies.seal(b"x" * 20)[0] == bodies.PLAIN
+    assert bodies.seal(b"x" * 2000)[0] == bodies.ZSTD
+    assert bodies.seal(hashlib.shake_128(b"noise").digest(2000))[0] == bodies.PLAIN
+
+
+@pytest.mark.parametrize("body", [b"", b"\x07abc", b"\x01not a frame", bytes((bodies.MANIFEST,))])
+def test_what_is_no_body_is_refused(body: bytes) -> None:
+    with pytest.raises(CorruptionError):
+        bodies.unseal(body)
+
+
+def test_an_address_covers_kind_content_and_the_addresses_named() -> None:
+    made = {
+        bodies.address(key, plain, refs)
+        for key in (bodies.PUBLIC_KEY, b"another")
+        for plain in (b"\x03a", b"\x13a", b"\x03b")
+        for refs in ((), (b"1" * 12,), (b"2" * 12,))
+    }
+    assert len(made) == 18
+    assert {len(ref) for ref in made} == {12}
+
+
+def test_addresses_are_the_ones_of_the_format() -> None:
+    assert bodies.address(bodies.PUBLIC_KEY, b"\x03abc").hex() == "7aa83618456dc95dd59a657a"
+
+
+def test_several_threads_compress_at_once() -> None:
+    plains = [bytes([n]) * 50_000 + b"tail" * n for n in range(8)]
+    wrong: list[int] = []
+
+    def work(n: int) -> None:
+        for _ in range(200):
+            if bodies.unseal(bodies.seal(plains[n])) != plains[n]:
+                wrong.append(n)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert wrong == []

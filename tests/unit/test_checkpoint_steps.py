@@ -1,0 +1,219 @@
+"""The steps of put and put_writes, driven by hand: what is sent, in which order, on what terms."""
+
+import random
+from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import Any
+
+import pytest
+from langchain_core.messages import HumanMessage
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+
+from threadkeep.checkpoints import drafts
+from threadkeep.checkpoints.codec import Codec
+from threadkeep.checkpoints.get import get
+from threadkeep.checkpoints.known import HEADS, Known, Record
+from threadkeep.checkpoints.put import Put, put
+from threadkeep.checkpoints.steps import Insert, Pause, Steps
+from threadkeep.checkpoints.threads import is_later, ticks
+from threadkeep.checkpoints.writes import PutWrites, put_writes
+from threadkeep.errors import CorruptionError, NotFoundError
+from threadkeep.ports.documents import (
+    CHECKPOINTS,
+    PARTS,
+    WRITES,
+    Batch,
+    Document,
+    Fetched,
+    Find,
+    Inserted,
+    Page,
+)
+
+CODEC = Codec(JsonPlusSerializer())
+PARENT = ("t", "", "1")
+
+
+def known() -> Known:
+    return Known(nullcontext())
+
+
+def request(
+    ident: str, values: dict[str, Any], version: Any, parent: str | None = None, **more: Any
+) -> Put:
+    checkpoint = {
+        "v": 4,
+        "ts": "2026-01-01T00:00:00+00:00",
+        "channel_values": values,
+        "channel_versions": dict.fromkeys(values, version),
+        "versions_seen": {},
+    }
+    return Put(("t", "", ident), parent, checkpoint, {"source": "loop", "step": 1}, **more)
+
+
+def drive(steps: Steps[Any], replies: Sequence[Any]) -> list[Any]:
+    """Start steps and answer their requests in turn; return the requests."""
+    return [steps.send(None), *drive_on(steps, [*replies, *[Inserted()] * 20])]
+
+
+def drive_on(steps: Steps[Any], replies: Sequence[Any]) -> list[Any]:
+    """Answer requests in turn, to the end; return the further requests."""
+    asked: list[Any] = []
+    for reply in replies:
+        try:
+            asked.append(steps.send(reply))
+        except StopIteration:
+            break
+    return asked
+
+
+def batches(asked: Sequence[Any]) -> list[Batch]:
+    return [one.batch for one in asked if isinstance(one, Insert)]
+
+
+def messages(count: int) -> list[HumanMessage]:
+    return [HumanMessage(f"{n} " + "x" * 60, id=str(n)) for n in range(count)]
+
+
+def test_a_put_is_one_batch_and_the_checkpoint_is_in_what_is_written_last() -> None:
+    (batch,) = batches(drive(put(request("1", {"m": messages(30)}, 1), CODEC, known()), []))
+    assert [one.collection for one in batch.replacing] == [CHECKPOINTS]
+    assert batch.requires == ()
+    named: set[bytes] = set()
+    for document in (*batch.documents, *batch.replacing):
+        assert set(document.refs) <= named  # no document before those it names
+        named.add(document.key[0])  # type: ignore[arg-type]
+
+
+def test_large_values_go_ahead_in_batches_of_two_megabytes() -> None:
+    text = random.Random(7).randbytes(5_000_000).hex()
+    sent = batches(drive(put(request("1", {"m": text}, 1), CODEC, known()), []))
+    assert len(sent) > 2
+    assert all(one.collection == PARTS for batch in sent[:-1] for one in batch.documents)
+    assert [bool(batch.replacing) for batch in sent] == [False] * (len(sent) - 1) + [True]
+
+
+def test_what_the_parent_keeps_is_left_out_and_the_parent_is_required() -> None:
+    memory = known()
+    drive(put(request("1", {"m": messages(30)}, 1), CODEC, memory), [])
+    more = [*messages(30), HumanMessage("new " + "y" * 60)]
+    (batch,) = batches(drive(put(request("2", {"m": more}, 2, "1"), CODEC, memory), []))
+    assert batch.requires == ((CHECKPOINTS, ("", "1")),)
+    assert len(batch.documents) == 1
+
+
+def test_where_the_parent_is_gone_everything_is_written() -> None:
+    memory = known()
+    drive(put(request("1", {"m": messages(9)}, 1), CODEC, memory), [])
+    other = Page([Document("t", CHECKPOINTS, ("", "0"), b"")])
+    asked = drive(
+        put(request("2", {"m": messages(9)}, 1, "1"), CODEC, memory),
+        [Inserted(written=False), other],
+    )
+    first, last = batches(asked)
+    assert (len(first.documents), len(last.documents)) == (0, 12)  # with a leaf, a root, a shape
+    assert last.requires == ()
+
+
+def test_where_the_thread_is_gone_nothing_is_written() -> None:
+    memory = known()
+    drive(put(request("1", {"m": messages(9)}, 1), CODEC, memory), [])
+    steps = put(request("2", {"m": messages(9)}, 1, "1"), CODEC, memory)
+    with pytest.raises(NotFoundError, match="'t'"):
+        drive(steps, [Inserted(written=False), Page(())])
+
+
+def test_values_are_serialized_before_the_first_request() -> None:
+    values: dict[str, Any] = {"m": messages(3), "text": ["a" * 50]}
+    steps = put(request("2", values, 2, "1"), CODEC, known())
+    first = steps.send(None)
+    assert isinstance(first, Find)  # the parent is not known
+    values["m"][0].content = "edited meanwhile"
+    values["text"][0] = "edited meanwhile"
+    sent = steps.send(Page(()))
+    assert isinstance(sent, Insert)
+    assert not any(b"meanwhile" in one.body for one in sent.batch.documents)
+
+
+def test_a_put_waits_for_its_parents_writes_and_leaves_their_values_out() -> None:
+    class UnderWay:
+        def wait(self) -> None: ...
+        async def await_(self) -> None: ...
+
+    memory = known()
+    drive(put(request("1", {"n": 1}, 1), CODEC, memory), [])
+    written = messages(2)
+    steps = put(request("2", {"m": written}, 2, "1", under_way=UnderWay()), CODEC, memory)
+    assert isinstance(steps.send(None), Pause)
+    drive(put_writes(PutWrites(PARENT, [("m", written)], "task", ""), CODEC, memory), [])
+    sent = steps.send(None)
+    assert isinstance(sent, Insert)
+    assert len(sent.batch.documents) == 1  # the shape
+
+
+def test_writes_are_one_batch_of_their_values_and_one_document() -> None:
+    writes = [("__resume__", 1), ("m", messages(1)), ("n", 2)]
+    (batch,) = batches(
+        drive(put_writes(PutWrites(PARENT, writes, "task", "p"), CODEC, known()), [])
+    )
+    assert [one.key for one in batch.documents if one.collection == WRITES] == [
+        ("", "1", "task", 0)
+    ]
+    assert [one.key for one in batch.replacing] == [("", "1", "task", -4)]
+    assert not batch.requires  # they may come before their checkpoint
+
+
+def test_a_missing_document_is_corruption() -> None:
+    memory = known()
+    (batch,) = batches(drive(put(request("1", {"m": messages(9)}, 1), CODEC, memory), []))
+    (head,) = batch.replacing
+    steps = get("t", "", None, CODEC, known())
+    steps.send(None)
+    steps.send(Page([head]))
+    present = {one.key[0]: one for one in batch.documents[1:]}
+    with pytest.raises(CorruptionError, match="lacks the document"):
+        drive_on(steps, [Fetched(present)] * 9)  # type: ignore[arg-type]
+
+
+def test_memory_is_bounded_by_bytes_and_by_heads() -> None:
+    memory = Known(nullcontext(), capacity_bytes=10_000)
+    for n in range(100):
+        memory.remember(Record(("t", "", str(n)), {}, {}, {}, ()))
+    kept = [n for n in range(100) if memory.record(("t", "", str(n)))]
+    assert kept == list(range(100))[-HEADS:]
+    for n in range(100):
+        memory.remember(Record((f"t{n}", "", "1"), {}, {}, {}, ()))
+    kept = [n for n in range(100) if memory.record((f"t{n}", "", "1"))]
+    assert kept == list(range(100))[-9:]
+    documents = [Document("t", "items", (b"%12d" % n,), b"x" * 1000) for n in range(50)]
+    memory.keep_documents(documents)
+    assert len(memory.documents("t", [one.key[0] for one in documents])) == 8  # type: ignore[misc]
+
+
+def test_a_forgotten_thread_is_gone_from_memory() -> None:
+    memory = known()
+    drive(put(request("1", {"m": messages(9)}, 1), CODEC, memory), [])
+    drive(put_writes(PutWrites(PARENT, [("m", 1)], "task", ""), CODEC, memory), [])
+    memory.forget("t", 5)
+    memory.forget("t", 3)
+    assert memory.record(PARENT) is None
+    assert not memory.has_writes(PARENT, "task")
+    assert memory.gone_at("t") == 5
+
+
+def test_the_time_of_an_id_is_told() -> None:
+    ident = "1f1ecf86-ed03-64f4-8000-232f14ba3429"
+    made = 0x1F1ECF86ED03 << 12 | 0x4F4
+    assert is_later(ident, made - 1)
+    assert not is_later(ident, made)
+    assert not is_later("1f1ecf86-ed03-44f4-8000-232f14ba3429", 0)  # another version of UUID
+    assert not is_later("no uuid", 0)
+    assert ticks(0) == 0x01B21DD213814000
+
+
+def test_a_document_is_inline_up_to_its_limit() -> None:
+    draft = drafts.Draft("t", CODEC)
+    draft.value(b"x" * drafts.INLINE_BYTES)
+    assert list(draft.refs()) == []
+    draft.value(b"x" * (drafts.INLINE_BYTES + 1))
+    assert len(list(draft.refs())) == 1
