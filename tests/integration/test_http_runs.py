@@ -119,9 +119,8 @@ def test_a_stateless_run_may_keep_its_thread(client: SyncLangGraphClient) -> Non
 
 
 def test_a_batch_makes_each_of_its_runs(client: SyncLangGraphClient) -> None:
-    made: Any = client.runs.create_batch(
-        [{"assistant_id": "echo", "input": {"tag": str(n)}} for n in range(3)]
-    )
+    asked: Any = [{"assistant_id": "echo", "input": {"tag": str(n)}} for n in range(3)]
+    made: Any = client.runs.create_batch(asked)
     assert [run["kwargs"]["input"]["tag"] for run in made] == ["0", "1", "2"]
     assert len({run["thread_id"] for run in made}) == 3
 
@@ -317,7 +316,8 @@ async def test_the_awaiting_client_does_the_same(async_client: LangGraphClient) 
     hanging = await runs.create(thread_id, "hanging", input={})
     await runs.cancel(thread_id, hanging["run_id"], wait=True)
     await runs.delete(thread_id, hanging["run_id"])
-    await runs.create_batch([{"assistant_id": "echo"}])
+    batch: Any = [{"assistant_id": "echo"}]
+    assert len(await runs.create_batch(batch)) == 1
     answers: Any = await asyncio.gather(
         *(runs.wait(None, "echo", input={"tag": str(n)}) for n in range(20))
     )
