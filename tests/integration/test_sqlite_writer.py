@@ -363,6 +363,25 @@ def test_closing_while_writes_arrive_loses_none_that_was_taken(
     again.close()
 
 
+def test_a_write_that_a_close_overtakes_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = SqliteDatabase(Address(tmp_path / "d.db"))
+    database.setup_now()
+    check = database._writer.check_usable
+    calls: list[str] = []
+
+    def check_then_close() -> None:
+        check()
+        calls.append("checked")
+        if len(calls) == 1:
+            database.close()
+
+    monkeypatch.setattr(database._writer, "check_usable", check_then_close)
+    with pytest.raises(StorageError, match="closed"):
+        SqliteDocumentStore(database).insert(SCOPE, Batch([item(1)]))
+
+
 def test_several_loops_and_threads_share_one_store(
     database: SqliteDatabase, blocking: SqliteDocumentStore
 ) -> None:
