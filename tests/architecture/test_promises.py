@@ -1,0 +1,33 @@
+"""What a port promises is called by the suite that is shipped for it; what SQL is named is run."""
+
+import re
+
+import pytest
+
+from tests.architecture.tree import SOURCE
+from threadkeep.ports import resources
+
+REPOS = {
+    "assistants": resources.AssistantRepo,
+    "threads": resources.ThreadRepo,
+    "runs": resources.RunRepo,
+    "items": resources.ItemRepo,
+}
+
+
+@pytest.mark.parametrize("repo", REPOS)
+def test_every_method_of_a_repo_has_a_case(repo: str) -> None:
+    suites = sorted((SOURCE / "testing" / "resources").glob("*.py"))
+    text = "".join(suite.read_text() for suite in suites)
+    methods = [name for name in vars(REPOS[repo]) if not name.startswith("_")]
+    assert [name for name in methods if f"store.{repo}.{name}(" not in text] == []
+
+
+def test_every_statement_of_the_resources_is_run() -> None:
+    names = re.findall(
+        r"^-- ([a-z0-9_]+) --$",
+        (SOURCE / "drivers" / "sqlite" / "resources.sql").read_text(),
+        re.MULTILINE,
+    )
+    text = "".join(file.read_text() for file in (SOURCE / "drivers" / "sql").glob("*.py"))
+    assert [name for name in names if f'"{name}"' not in text] == []
