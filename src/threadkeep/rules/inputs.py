@@ -120,7 +120,7 @@ def plain_outcome(outcome: Outcome) -> Outcome:
 
 def plain_assistant_query(query: AssistantQuery) -> AssistantQuery:
     """Return it checked and plain."""
-    _check(graph_id=query.graph_id)
+    _check(graph_id=query.graph_id, name=query.name or None)
     _check_sort(query.sort_by, query.sort_order, get_args(AssistantSort))
     return replace(query, metadata=normal_object(query.metadata, "metadata"))
 
@@ -132,6 +132,7 @@ def plain_version_query(query: VersionQuery) -> VersionQuery:
 
 def plain_thread_query(query: ThreadQuery) -> ThreadQuery:
     """Return it checked and plain."""
+    _check(status=query.status)
     _check_sort(query.sort_by, query.sort_order, get_args(ThreadSort))
     for thread_id in query.ids or ():
         _check(thread_id=thread_id)

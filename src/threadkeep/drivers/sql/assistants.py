@@ -18,7 +18,7 @@ from threadkeep.rules.inputs import (
     plain_patch,
     plain_version_query,
 )
-from threadkeep.rules.paging import listing_of, page_of
+from threadkeep.rules.paging import MAX_OFFSET, listing_of, page_of
 from threadkeep.rules.versions import first_version, next_version, rolled_back, snapshot_of
 
 
@@ -115,7 +115,7 @@ class SqlAssistantRepo:
             row = yield One("lock_assistant", {"assistant_id": assistant_id})
             if row is None:
                 return NotFoundError("assistant", assistant_id)
-            key = {"assistant_id": assistant_id, "version": version}
+            key = {"assistant_id": assistant_id, "version": max(0, min(version, MAX_OFFSET))}
             snapshot = yield One("get_assistant_version", key)
             if snapshot is None:
                 return NotFoundError("assistant version", f"{assistant_id}/{version}")

@@ -146,8 +146,9 @@ class AssistantSuite(ResourceSuite):
 
     async def test_set_latest_to_an_unknown_version_is_refused(self, store: ResourceStore) -> None:
         await store.assistants.create(new_assistant("a1"))
-        with pytest.raises(NotFoundError, match="version"):
-            await store.assistants.set_latest("a1", 2)
+        for version in (2, 0, -1, 2**70, -(2**70)):
+            with pytest.raises(NotFoundError, match="version"):
+                await store.assistants.set_latest("a1", version)
         with pytest.raises(NotFoundError, match="assistant 'nobody'"):
             await store.assistants.set_latest("nobody", 1)
 
@@ -188,6 +189,7 @@ class AssistantSuite(ResourceSuite):
         assert await found(store, AssistantQuery(graph_id="code")) == ["a3"]
         assert await found(store, AssistantQuery(name="ORT éI")) == ["a1"]
         assert await found(store, AssistantQuery(name="%")) == []
+        assert await found(store, AssistantQuery(name="")) == ["a3", "a2", "a1"]
         assert await found(store, AssistantQuery(metadata={"t": [1]})) == ["a2"]
         query = AssistantQuery(graph_id="chat", metadata={"t": [2]})
         assert await found(store, query) == ["a2"]

@@ -167,6 +167,9 @@ class ValueSuite(ResourceSuite):
         self, store: ResourceStore, odd: str
     ) -> None:
         await add_thread(store)
+        if odd:
+            with pytest.raises(InvalidRequestError):
+                await store.assistants.search(AssistantQuery(name=odd))
         refused = (
             lambda: store.assistants.create(new_assistant(odd)),
             lambda: store.assistants.get(odd),
