@@ -74,7 +74,9 @@ class MemoryRunRepo:
         plain = plain_run_query(query)
         page = self._tables.page(query.limit, query.offset)
         with self._tables.lock:
-            found = [run for run in self._tables.runs.rows.values() if _matches(run, plain)]
+            runs = self._tables.runs
+            rows = runs.of_thread(plain.thread_id) if plain.thread_id else runs.rows.values()
+            found = [run for run in rows if _matches(run, plain)]
             found.sort(key=lambda run: (run.created_at, run.run_id), reverse=True)
             return listing_of_copies(found, page)
 
@@ -83,7 +85,7 @@ class MemoryRunRepo:
         check_claim(claim)
         with self._tables.lock:
             now = self._tables.now()
-            startable = [run for run in self._heads() if run.start_at <= now]
+            startable = [run for run in self._tables.runs.heads() if run.start_at <= now]
             taken = [started(run, claim, now) for run in startable[: max(limit, 0)]]
             for run in taken:
                 self._tables.runs.put(run)
@@ -140,7 +142,7 @@ class MemoryRunRepo:
         """See ``RunRepo.next_start``."""
         with self._tables.lock:
             now = self._tables.now()
-            waits = [(run.start_at - now).total_seconds() for run in self._heads()]
+            waits = [(run.start_at - now).total_seconds() for run in self._tables.runs.heads()]
             return max(0.0, min(waits)) if waits else None
 
     async def delete(self, run_id: str) -> bool:
@@ -153,7 +155,7 @@ class MemoryRunRepo:
             return run is not None
 
     def _check_status(self, thread_id: str, wanted: Sequence[ThreadStatus] | None) -> None:
-        status = self._tables.shown(self._tables.thread(thread_id)).status
+        status = self._tables.shown_status(self._tables.thread(thread_id))
         if wanted is not None and status not in wanted:
             raise ThreadStatusError(thread_id, status, tuple(wanted))
 
@@ -177,19 +179,6 @@ class MemoryRunRepo:
         self._tables.threads[run.thread_id] = settled(thread, outcome, state, now)
         self._tables.runs.put(changed)
         return changed
-
-    def _heads(self) -> list[Run]:
-        """Return each thread's oldest active run where that is pending, oldest first.
-
-        A running run is always its thread's oldest active one: only the oldest may start.
-        """
-        active = self._tables.runs.active.values()
-        return [
-            run
-            for run in active
-            if run.status == "pending"
-            and self._tables.runs.active_of(run.thread_id)[0].run_id == run.run_id
-        ]
 
 
 def _matches(run: Run, query: RunQuery) -> bool:

@@ -16,7 +16,7 @@ from threadkeep.model.assistants import Assistant
 from threadkeep.model.items import Item, Namespace
 from threadkeep.model.queries import Listing, SortOrder
 from threadkeep.model.runs import Run
-from threadkeep.model.threads import Thread
+from threadkeep.model.threads import Thread, ThreadStatus
 from threadkeep.ports.clock import Clock
 from threadkeep.rules.json_text import copy_json
 from threadkeep.rules.paging import Page, cut, page_of
@@ -27,37 +27,60 @@ RowT = TypeVar("RowT", Assistant, Thread, Run, Item)
 
 @dataclass(slots=True)
 class RunTable:
-    """Runs by id, in the order they were admitted, and which of them are active."""
+    """Runs by id and by thread, in the order they were admitted, and which of them are active."""
 
     rows: dict[str, Run] = field(default_factory=dict)
     active: dict[str, Run] = field(default_factory=dict)
-    of_thread: dict[str, dict[str, Run]] = field(default_factory=dict)
+    _of_thread: dict[str, dict[str, Run]] = field(default_factory=dict)
+    _active_of_thread: dict[str, dict[str, Run]] = field(default_factory=dict)
 
     def put(self, run: Run) -> None:
         """Insert or replace one; its place in the order stays."""
         self.rows[run.run_id] = run
-        waiting = self.of_thread.setdefault(run.thread_id, {})
+        self._of_thread.setdefault(run.thread_id, {})[run.run_id] = run
         if is_active(run.status):
             self.active[run.run_id] = run
-            waiting[run.run_id] = run
+            self._active_of_thread.setdefault(run.thread_id, {})[run.run_id] = run
         else:
             self._retire(run)
 
     def drop(self, run: Run) -> None:
         """Delete one."""
         del self.rows[run.run_id]
+        _drop_from(self._of_thread, run)
         self._retire(run)
+
+    def of_thread(self, thread_id: str) -> Sequence[Run]:
+        """Return a thread's runs, oldest first."""
+        return tuple(self._of_thread.get(thread_id, {}).values())
 
     def active_of(self, thread_id: str) -> Sequence[Run]:
         """Return a thread's active runs, oldest first."""
-        return tuple(self.of_thread.get(thread_id, {}).values())
+        return tuple(self._active_of_thread.get(thread_id, {}).values())
+
+    def is_busy(self, thread_id: str) -> bool:
+        """Say whether a thread has an active run."""
+        return thread_id in self._active_of_thread
+
+    def heads(self) -> list[Run]:
+        """Return each thread's oldest active run where that is pending, oldest first.
+
+        A running run is always its thread's oldest active one: only the oldest may start.
+        """
+        oldest = {next(iter(waiting)) for waiting in self._active_of_thread.values()}
+        active = self.active.values()
+        return [run for run in active if run.status == "pending" and run.run_id in oldest]
 
     def _retire(self, run: Run) -> None:
         self.active.pop(run.run_id, None)
-        waiting = self.of_thread.get(run.thread_id, {})
-        waiting.pop(run.run_id, None)
-        if not waiting:
-            self.of_thread.pop(run.thread_id, None)
+        _drop_from(self._active_of_thread, run)
+
+
+def _drop_from(threads: dict[str, dict[str, Run]], run: Run) -> None:
+    held = threads.get(run.thread_id, {})
+    held.pop(run.run_id, None)
+    if not held:
+        threads.pop(run.thread_id, None)
 
 
 @dataclass(slots=True)
@@ -94,9 +117,11 @@ class Tables:
 
     def shown(self, thread: Thread) -> Thread:
         """Return a copy of a thread with the status it shows."""
-        is_busy = bool(self.runs.active_of(thread.thread_id))
-        status = shown_status(thread.status, is_active=is_busy)
-        return replace(copy_row(thread), status=status)
+        return replace(copy_row(thread), status=self.shown_status(thread))
+
+    def shown_status(self, thread: Thread) -> ThreadStatus:
+        """Return the status a thread shows."""
+        return shown_status(thread.status, is_active=self.runs.is_busy(thread.thread_id))
 
 
 def copy_row(row: RowT) -> RowT:

@@ -50,7 +50,8 @@ class MemoryThreadRepo:
         plain = plain_thread_query(query)
         page = self._tables.page(query.limit, query.offset)
         with self._tables.lock:
-            shown = (self._with_status(row) for row in self._tables.threads.values())
+            rows = self._tables.threads.values()
+            shown = (replace(row, status=self._tables.shown_status(row)) for row in rows)
             found = sorted_rows(
                 (row for row in shown if _matches(row, plain)),
                 sort_by=plain.sort_by,
@@ -87,7 +88,7 @@ class MemoryThreadRepo:
         check_identifier("thread_id", thread_id)
         with self._tables.lock:
             runs = self._tables.runs
-            gone = [run for run in runs.rows.values() if run.thread_id == thread_id]
+            gone = runs.of_thread(thread_id)
             for run in gone:
                 runs.drop(run)
             self._tables.threads.pop(thread_id, None)
@@ -96,10 +97,6 @@ class MemoryThreadRepo:
     def _put(self, row: Thread) -> Thread:
         self._tables.threads[row.thread_id] = row
         return self._tables.shown(row)
-
-    def _with_status(self, row: Thread) -> Thread:
-        is_busy = bool(self._tables.runs.active_of(row.thread_id))
-        return replace(row, status="busy") if is_busy else row
 
 
 def _matches(row: Thread, query: ThreadQuery) -> bool:
