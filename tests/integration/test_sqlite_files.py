@@ -14,7 +14,7 @@ import pytest
 from threadkeep.drivers.sqlite.address import Address
 from threadkeep.drivers.sqlite.database import SqliteDatabase
 from threadkeep.drivers.sqlite.documents import SqliteDocumentStore
-from threadkeep.errors import SchemaTooNewError, StorageError
+from threadkeep.errors import ConfigError, SchemaTooNewError, StorageError
 from threadkeep.ports.documents import CHECKPOINTS, ITEMS, Batch, Find, Scope
 from threadkeep.testing.builders import address, blob, checkpoint, item
 
@@ -225,6 +225,28 @@ def test_a_process_that_forgets_to_close_loses_nothing_it_waited_for(tmp_path: P
     store = opened(path)
     assert store.count(SCOPE, Find(ITEMS)) == 2
     store.close()
+
+
+def test_a_process_that_forgets_to_close_commits_what_it_staged(tmp_path: Path) -> None:
+    script = """
+        store.setup()
+
+        async def stage():
+            AsyncSqliteDocumentStore(database).stage(SCOPE, Batch([item(1)]), within_seconds=3600)
+
+        asyncio.run(stage())
+    """
+    path = tmp_path / "d.db"
+    finished(started(script, path))
+    store = opened(path)
+    assert store.count(SCOPE, Find(ITEMS)) == 1
+    store.close()
+
+
+def test_an_old_sqlite_is_a_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 31, 1))
+    with pytest.raises(ConfigError, match=r"3\.34 is needed"):
+        opened(tmp_path / "d.db")
 
 
 def test_a_thread_erased_and_made_again_elsewhere_is_not_written_under_its_old_number(

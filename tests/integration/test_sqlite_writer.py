@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from threadkeep.drivers.sqlite import writer
 from threadkeep.drivers.sqlite.address import Address
 from threadkeep.drivers.sqlite.database import SqliteDatabase
 from threadkeep.drivers.sqlite.documents import AsyncSqliteDocumentStore, SqliteDocumentStore
@@ -108,6 +109,21 @@ async def test_a_thousand_waiting_jobs_commit_by_the_hundred(
         awaiting.stage(SCOPE, Batch([item(number)]), within_seconds=NEVER_SECONDS)
     assert count_of(blocking) == 1000
     assert transactions == ["COMMIT"] * 4
+
+
+async def test_more_than_a_bound_of_waiting_writes_is_refused(
+    awaiting: AsyncSqliteDocumentStore,
+    blocking: SqliteDocumentStore,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(writer, "MAX_WAITING", 3)
+    for number in range(3):
+        awaiting.stage(SCOPE, Batch([item(number)]), within_seconds=NEVER_SECONDS)
+    with pytest.raises(UnavailableError, match="waiting"):
+        awaiting.stage(SCOPE, Batch([item(4)]), within_seconds=NEVER_SECONDS)
+    assert count_of(blocking) == 3
+    awaiting.stage(SCOPE, Batch([item(5)]), within_seconds=NEVER_SECONDS)
+    assert count_of(blocking) == 4
 
 
 async def test_what_was_staged_commits_within_its_time(

@@ -9,12 +9,13 @@ from typing import Any, TypeVar
 from threadkeep.drivers.sql.database import All, One, Run, Work
 from threadkeep.drivers.sqlite import functions
 from threadkeep.drivers.sqlite.address import Address
-from threadkeep.errors import StorageError, UnavailableError
+from threadkeep.errors import ConfigError, StorageError, UnavailableError
 
 T = TypeVar("T")
 Parameters = Sequence[Any] | Mapping[str, Any]
 Rows = Generator[Any, None, None]
 
+OLDEST = (3, 34)  # the first whose recursive queries may have two recursive parts
 CACHED_STATEMENTS = 512  # compiled texts kept per connection; conditions make some dozens of texts
 WAL_RETRY_SECONDS = 0.005  # between attempts to switch a file that others open at the same time
 
@@ -158,8 +159,12 @@ def open_writer(address: Address, statements: Mapping[str, str], wait_seconds: f
     """Open the connection that writes; it makes the file and its folders.
 
     Raises:
+        ConfigError: Python's SQLite is too old.
         StorageError: The file cannot be opened, or is no SQLite file.
     """
+    if sqlite3.sqlite_version_info < OLDEST:
+        oldest = ".".join(map(str, OLDEST))
+        raise ConfigError(f"this Python has SQLite {sqlite3.sqlite_version}; {oldest} is needed")
     try:
         address.path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -9,6 +9,7 @@ Source: decision 0003.
 """
 
 import asyncio
+import atexit
 import math
 import os
 import threading
@@ -22,6 +23,7 @@ from threadkeep.errors import StorageError, UnavailableError
 
 T = TypeVar("T")
 
+MAX_WAITING = 50_000  # jobs: a bound for memory; about 5 s of small batches
 MAX_JOBS = 256  # in one transaction: bounds what an error repeats, and how long a caller waits
 SCRUB_SECONDS = 1.0  # how long an erasure waits for readers that hold the log
 COMPACT_BYTES = 4 * 1024 * 1024  # files up to this are compacted by an erasure: about 20 ms per MiB
@@ -132,6 +134,7 @@ class Writer:
             return
         self.catch_up()
         if self._thread is not None:
+            atexit.unregister(self.close)
             self._thread.join()
         with self._gate:
             self._scrub([])
@@ -141,6 +144,8 @@ class Writer:
         self.check_usable()
         with self._changed:
             self.check_usable()  # again: a close may have come first
+            if len(self._queue) >= MAX_WAITING:
+                raise UnavailableError(f"sqlite: {MAX_WAITING} writes are waiting; try again later")
             self._queue.append(job)
             self._handed_over += 1
             if due < self._due:
@@ -152,6 +157,7 @@ class Writer:
     def _start(self) -> threading.Thread:
         thread = threading.Thread(target=self._serve, name="threadkeep-sqlite-writer", daemon=True)
         thread.start()
+        atexit.register(self.close)  # the thread ends with the process, whatever is staged
         return thread
 
     def _serve(self) -> None:
