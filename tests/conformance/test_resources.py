@@ -1,5 +1,6 @@
 """The shipped suite for resource stores, on every driver here."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -37,13 +38,24 @@ class InMemory:
         return MemoryResourceStore(clock=clock, max_page_size=PAGE_SIZE)
 
 
+@pytest.fixture(scope="session")
+def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file that is set up and empty, to be copied."""
+    path = tmp_path_factory.mktemp("resources") / "migrated.db"
+    database = SqliteDatabase(Address(path))
+    database.setup_now()
+    database.close()
+    return path
+
+
 class OnSqlite:
-    """Overrides the same fixture; the database is one file per case."""
+    """Overrides the same fixture; each case has a file of its own."""
 
     @pytest.fixture
-    def store(self, clock: ManualClock, tmp_path: Path) -> Iterator[ResourceStore]:
-        database = SqliteDatabase(Address(tmp_path / "resources.db"))
-        database.setup_now()
+    def store(self, clock: ManualClock, tmp_path: Path, migrated: Path) -> Iterator[ResourceStore]:
+        path = tmp_path / "resources.db"
+        shutil.copy(migrated, path)
+        database = SqliteDatabase(Address(path))
         yield SqliteResourceStore(database, clock=clock, max_page_size=PAGE_SIZE)
         database.close()
 
