@@ -19,7 +19,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 
 from benchmarks import chat
 from benchmarks.counting import Counter, CountingInMemorySaver
-from threadkeep.savers.saver import DocumentCheckpointSaver
+from threadkeep import DocumentCheckpointSaver
 
 Saver = BaseCheckpointSaver[Any]
 Opener = Callable[[Path], AbstractContextManager[Saver]]
@@ -67,13 +67,41 @@ ON_DISK: dict[str, Opener] = {
 NAMES = (*ON_DISK, MEMORY)
 
 
-class Entrant:
-    """One saver under measurement, with its own database, graph, counter and clock.
+class Clock:
+    """How long something took, each time it was done.
 
     Attributes:
-        put_seconds: How long each ``put`` took, in order.
-        write_seconds: The same of ``put_writes``.
-        cpu_seconds: Time of the process for each turn, the graph's own work included.
+        seconds: By the clock on the wall.
+        cpu_seconds: Of the processor, on the calling thread: hardly longer on a busy machine.
+    """
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+        self.cpu_seconds: list[float] = []
+
+    def timed(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """Wrap a function so that each call is timed."""
+
+        @wraps(call)
+        def wrapped(*arguments: Any, **options: Any) -> Any:
+            started, cpu_started = time.perf_counter(), time.thread_time()
+            try:
+                return call(*arguments, **options)
+            finally:
+                self.seconds.append(time.perf_counter() - started)
+                self.cpu_seconds.append(time.thread_time() - cpu_started)
+
+        return wrapped
+
+
+class Entrant:
+    """One saver under measurement, with its own database, graph, counter and clocks.
+
+    Attributes:
+        puts: The clock of ``put``.
+        writes: That of ``put_writes``.
+        turn_seconds: Time of the processor for each turn, the graph's own work included.
+        empty_bytes: The size of its database before the first turn.
     """
 
     def __init__(self, name: str, folder: Path) -> None:
@@ -81,9 +109,8 @@ class Entrant:
         self.path = folder / f"{NAMES.index(name)}.db"
         self.config: RunnableConfig = {"configurable": {"thread_id": "chat"}}
         self.counter = Counter()
-        self.put_seconds: list[float] = []
-        self.write_seconds: list[float] = []
-        self.cpu_seconds: list[float] = []
+        self.puts, self.writes = Clock(), Clock()
+        self.turn_seconds: list[float] = []
         self._memory = CountingInMemorySaver(self.counter) if name == MEMORY else None
         self._opened: AbstractContextManager[Saver] | None = None
 
@@ -96,21 +123,24 @@ class Entrant:
         """Open the saver that the graph writes with."""
         self._opened = self.fresh()
         self.saver = self._opened.__enter__()
-        for name, taken in (("put", self.put_seconds), ("put_writes", self.write_seconds)):
-            setattr(self.saver, name, _timed(getattr(self.saver, name), taken))
+        for name, clock in (("put", self.puts), ("put_writes", self.writes)):
+            setattr(self.saver, name, clock.timed(getattr(self.saver, name)))
         self.graph = chat.build(self.saver)
+        self.empty_bytes = self.stored_bytes()
 
     def take_turn(self, turn: int) -> None:
         """Take one turn of the chat; turns count from 0."""
         started = time.process_time()
         # Each checkpoint is stored before the next step begins, so that a put is timed alone.
         self.graph.invoke(chat.turn_input(turn), self.config, durability="sync")
-        self.cpu_seconds.append(time.process_time() - started)
+        self.turn_seconds.append(time.process_time() - started)
 
     def forget_times(self) -> None:
         """Begin to measure anew."""
-        for taken in (self.put_seconds, self.write_seconds, self.cpu_seconds):
-            taken.clear()
+        for clock in (self.puts, self.writes):
+            clock.seconds.clear()
+            clock.cpu_seconds.clear()
+        self.turn_seconds.clear()
 
     def synchronous(self) -> str | None:
         """Return the setting that the connection which writes has in fact."""
@@ -138,15 +168,3 @@ class Entrant:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         connection.close()
         return sum(file.stat().st_size for file in self.path.parent.glob(self.path.name + "*"))
-
-
-def _timed(call: Callable[..., Any], taken: list[float]) -> Callable[..., Any]:
-    @wraps(call)
-    def timed(*arguments: Any, **options: Any) -> Any:
-        started = time.perf_counter()
-        try:
-            return call(*arguments, **options)
-        finally:
-            taken.append(time.perf_counter() - started)
-
-    return timed

@@ -17,7 +17,7 @@ from typing import Any
 
 from benchmarks import chat, conditions
 from benchmarks.counting import counted_connections
-from benchmarks.entrants import NAMES, Entrant, Saver
+from benchmarks.entrants import NAMES, Clock, Entrant, Saver
 
 Line = dict[str, Any]
 Figures = dict[str, float]
@@ -168,15 +168,16 @@ def _written(entrants: Sequence[Entrant], point: Point) -> dict[str, Figures]:
         figures[entrant.name] = (
             {name: round(value / turns, 1) for name, value in per_turn.items()}
             | {"disk_growth_bytes": round((now - stored) / turns)}
-            | _times("put", entrant.put_seconds)
-            | _times("put_writes", entrant.write_seconds)
+            | _times("put", entrant.puts)
+            | _times("put_writes", entrant.writes)
             | {
-                "puts": len(entrant.put_seconds) / turns,
-                "turn_cpu_ms": _ms(statistics.mean(entrant.cpu_seconds)),
+                "puts": len(entrant.puts.seconds) / turns,
+                "turn_cpu_ms": _ms(statistics.mean(entrant.turn_seconds)),
+                "empty_bytes": entrant.empty_bytes,
             }
         )
         if not point.prepared:
-            ratio = now / chat.text_bytes(point.last)
+            ratio = (now - entrant.empty_bytes) / chat.text_bytes(point.last)
             figures[entrant.name]["stored_per_text"] = round(ratio, 3)
     return figures
 
@@ -185,8 +186,8 @@ def _read(
     entrants: Sequence[Entrant], point: Point, reads: int, deadline: float
 ) -> Iterator[Figures]:
     """Read the newest checkpoint, by fresh savers and by those that wrote it."""
-    cold: dict[str, list[float]] = {entrant.name: [] for entrant in entrants}
-    warm: dict[str, list[float]] = {entrant.name: [] for entrant in entrants}
+    cold = {entrant.name: Clock() for entrant in entrants}
+    warm = {entrant.name: Clock() for entrant in entrants}
     queries: dict[str, int] = {}
     for repetition in range(reads):
         if repetition and time.monotonic() > deadline:
@@ -194,33 +195,24 @@ def _read(
         for entrant in entrants:
             with entrant.fresh() as saver:
                 before = entrant.counter.read()
-                seconds, found = _timed_read(saver, entrant)
+                found = _get(saver, entrant, cold[entrant.name])
                 queries[entrant.name] = (entrant.counter.read() - before).queries
-            cold[entrant.name].append(seconds)
             if not repetition:
                 _check(entrant, found, point.last)
             del found
         for entrant in entrants:
-            warm[entrant.name].append(_timed_read(entrant.saver, entrant)[0])
+            _get(entrant.saver, entrant, warm[entrant.name])
     for entrant in entrants:
-        figures = {
-            "get_warm_ms": _ms(statistics.median(warm[entrant.name])),
-            "get_warm_min_ms": _ms(min(warm[entrant.name])),
-        }
+        figures = _read_times("get_warm", warm[entrant.name])
         if entrant.on_disk:
-            figures |= {
-                "get_cold_ms": _ms(statistics.median(cold[entrant.name])),
-                "get_cold_min_ms": _ms(min(cold[entrant.name])),
-                "get_cold_queries": queries[entrant.name],
-            }
+            figures |= _read_times("get_cold", cold[entrant.name])
+            figures["get_cold_queries"] = queries[entrant.name]
         yield figures
 
 
-def _timed_read(saver: Saver, entrant: Entrant) -> tuple[float, Any]:
+def _get(saver: Saver, entrant: Entrant, clock: Clock) -> Any:
     gc.collect()  # a collection in the middle of a read costs more than the read
-    started = time.perf_counter()
-    found = saver.get_tuple(entrant.config)
-    return time.perf_counter() - started, found
+    return clock.timed(saver.get_tuple)(entrant.config)
 
 
 def _check(entrant: Entrant, found: Any, turns: int) -> None:
@@ -248,10 +240,21 @@ def _list_ms(entrant: Entrant, limit: int) -> float:
     return _ms(statistics.median(taken))
 
 
-def _times(name: str, seconds: Sequence[float]) -> Figures:
-    ordered = sorted(seconds)
+def _times(name: str, clock: Clock) -> Figures:
+    ordered = sorted(clock.seconds)
     half, most = (ordered[math.ceil(part * len(ordered)) - 1] for part in (0.5, 0.95))
-    return {f"{name}_p50_ms": _ms(half), f"{name}_p95_ms": _ms(most)}
+    return {
+        f"{name}_p50_ms": _ms(half),
+        f"{name}_p95_ms": _ms(most),
+        f"{name}_cpu_p50_ms": _ms(statistics.median(clock.cpu_seconds)),
+    }
+
+
+def _read_times(name: str, clock: Clock) -> Figures:
+    return {
+        f"{name}_ms": _ms(statistics.median(clock.seconds)),
+        f"{name}_cpu_ms": _ms(statistics.median(clock.cpu_seconds)),
+    }
 
 
 def _ms(seconds: float) -> float:

@@ -37,7 +37,7 @@ def milliseconds(value: float) -> str:
 
 def number(value: float) -> str:
     """Write a count or a mean for people."""
-    return f"{value:.1f}".removesuffix(".0")
+    return f"{value:.2f}".rstrip("0").rstrip(".") if value < 10 else f"{value:.0f}"
 
 
 def times(value: float) -> str:
@@ -71,15 +71,20 @@ FIGURES = (
     Figure("statements", "statements that write, per turn", number),
     Figure("transactions", "transactions per turn", number),
     Figure("disk_growth_bytes", "growth of the file per turn", size),
-    Figure("stored_per_text", "stored bytes / bytes of text so far", times),
+    Figure("empty_bytes", "size of the empty file", size),
+    Figure("stored_per_text", "stored bytes / bytes of text so far", number),
     Figure("put_p50_ms", "put, p50", milliseconds),
     Figure("put_p95_ms", "put, p95", milliseconds),
+    Figure("put_cpu_p50_ms", "put, processor time, p50", milliseconds),
     Figure("put_writes_p50_ms", "put_writes, p50", milliseconds),
     Figure("put_writes_p95_ms", "put_writes, p95", milliseconds),
+    Figure("put_writes_cpu_p50_ms", "put_writes, processor time, p50", milliseconds),
     Figure("turn_cpu_ms", "processor time per turn, graph included", milliseconds),
     Figure("get_cold_ms", "get_tuple, fresh saver", milliseconds),
+    Figure("get_cold_cpu_ms", "the same, processor time", milliseconds),
     Figure("get_cold_queries", "queries of that read", number),
     Figure("get_warm_ms", "get_tuple, the saver that wrote", milliseconds),
+    Figure("get_warm_cpu_ms", "the same, processor time", milliseconds),
     Figure("list_ms", "list, 500 checkpoints", milliseconds),
 )
 BRIEF = (

@@ -39,8 +39,8 @@ def test_a_turn_is_five_checkpoints_and_four_batches_of_writes(tmp_path: Path) -
     for turn in range(3):
         entrant.forget_times()
         entrant.take_turn(turn)
-        assert len(entrant.put_seconds) == chat.PUTS_PER_TURN
-        assert len(entrant.write_seconds) == chat.WRITES_PER_TURN
+        assert len(entrant.puts.seconds) == chat.PUTS_PER_TURN
+        assert len(entrant.writes.seconds) == chat.WRITES_PER_TURN
     found = entrant.saver.get_tuple(entrant.config)
     entrant.close()
     assert found is not None
