@@ -17,7 +17,7 @@ from threadkeep.ports.resources import ResourceStore
 logger = logging.getLogger(__name__)
 
 POLL_SECONDS = 2.0  # between looks for runs that other processes made
-LEAST_WAIT_SECONDS = 0.01  # so that a run due but not claimable is no busy loop
+LEAST_WAIT_SECONDS = 0.01  # between looks while some run may start; others may take it first
 
 
 class Worker:
@@ -64,9 +64,19 @@ class Worker:
         Raises:
             StorageError: The backend failed.
         """
+        seconds = await self._resources.runs.next_start()
+        if seconds is None or seconds > 0:
+            if not self._executor.work.is_set():
+                self._executor.note_looked(lacks_slots=False, nothing_is_pending=seconds is None)
+            return self._poll_seconds if seconds is None else min(seconds, self._poll_seconds)
         slots = self._slots()
         if not slots:
+            self._executor.note_looked(lacks_slots=True, nothing_is_pending=False)
             return self._poll_seconds
+        await self._claim(slots)
+        return LEAST_WAIT_SECONDS
+
+    async def _claim(self, slots: Sequence[Slot]) -> None:
         try:
             claimed = await self._resources.runs.claim(self._executor.claim, limit=len(slots))
         except BaseException:
@@ -74,17 +84,8 @@ class Worker:
             raise
         for run, slot in zip(claimed, slots, strict=False):
             self._executor.start(run, slot)
-        unused = slots[len(claimed) :]
-        if not unused:
-            self._executor.note_looked(lacks_slots=True, nothing_is_pending=False)
-            return self._poll_seconds
-        seconds = await self._resources.runs.next_start()
-        if not self._executor.work.is_set():
-            self._executor.note_looked(lacks_slots=False, nothing_is_pending=seconds is None)
-        _release(unused)  # afterwards: where slots are lacked, each given back calls for a look
-        if seconds is None:
-            return self._poll_seconds
-        return max(LEAST_WAIT_SECONDS, min(seconds, self._poll_seconds))
+        self._executor.note_looked(lacks_slots=len(claimed) == len(slots), nothing_is_pending=False)
+        _release(slots[len(claimed) :])
 
     def _slots(self) -> list[Slot]:
         slots: list[Slot] = []
