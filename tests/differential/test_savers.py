@@ -5,6 +5,7 @@ are compared too. The other saver needs unique versions: with integers it loses 
 """
 
 import asyncio
+import copy
 import random
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -95,6 +96,7 @@ class Both(BaseCheckpointSaver[str]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
+        checkpoint = copy.deepcopy(checkpoint)  # a node that runs on may edit what it holds
         with self._lock:
             self.theirs.put(config, checkpoint, metadata, new_versions)
             return self.ours.put(config, checkpoint, metadata, new_versions)
@@ -106,6 +108,7 @@ class Both(BaseCheckpointSaver[str]):
         task_id: str,
         task_path: str = "",
     ) -> None:
+        writes = copy.deepcopy(writes)
         with self._lock:
             self.theirs.put_writes(config, writes, task_id, task_path)
             self.ours.put_writes(config, writes, task_id, task_path)
@@ -134,6 +137,7 @@ class Both(BaseCheckpointSaver[str]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
+        checkpoint = copy.deepcopy(checkpoint)
         await self.theirs.aput(config, checkpoint, metadata, new_versions)
         return await self.ours.aput(config, checkpoint, metadata, new_versions)
 
@@ -144,6 +148,7 @@ class Both(BaseCheckpointSaver[str]):
         task_id: str,
         task_path: str = "",
     ) -> None:
+        writes = copy.deepcopy(writes)
         await self.theirs.aput_writes(config, writes, task_id, task_path)
         await self.ours.aput_writes(config, writes, task_id, task_path)
 
