@@ -79,7 +79,10 @@ class Settings:
 
     database_url: str
     max_page_size: int = _count(
-        "MAX_PAGE_SIZE", 1000, "rows", "The largest page of any list or search."
+        "MAX_PAGE_SIZE",
+        1000,
+        "rows",
+        "The largest page of any list or search; a request may name 1,000 at most.",
     )
     max_body_bytes: int = _count(
         "MAX_BODY_BYTES", 32 * 1024 * 1024, "bytes", "The largest request body."
