@@ -15,6 +15,7 @@ from threadkeep.ports.documents import (
     Batch,
     Document,
     Find,
+    Key,
     Scope,
 )
 from threadkeep.testing.builders import (
@@ -72,9 +73,17 @@ class InsertingCases:
     async def test_documents_of_every_collection_read_back_as_written(
         self, documents: AsyncDocumentStore, scope: Scope
     ) -> None:
-        fields = {"parent_id": checkpoint_id(1), "source": "loop", "step": -1, "meta": b"\x00\xff"}
         written = [
-            checkpoint(2, b"\x00\xff" * 40, ns="child:1", refs=[address(9), address(7)], **fields),
+            checkpoint(
+                2,
+                b"\x00\xff" * 40,
+                ns="child:1",
+                refs=[address(9), address(7)],
+                parent_id=checkpoint_id(1),
+                source="loop",
+                step=-1,
+                meta=b"\x00\xff",
+            ),
             write(2, -3, b"", task=UUID, ns="child:1", refs=[address(7)]),
             blob(7, b"", refs=[address(9), address(9)], metadata='{"a": [1, null]}'),
             item(8, b"item"),
@@ -202,7 +211,7 @@ class InsertingCases:
         await documents.insert(scope, Batch([checkpoint(1), item(1)]))
         required = (CHECKPOINTS, checkpoint(1).key)
         elsewhere = checkpoint(1, thread_id="thread-2")
-        absent: list[tuple[Document, list[tuple[str, tuple[str | bytes | int, ...]]]]] = [
+        absent: list[tuple[Document, list[tuple[str, Key]]]] = [
             (checkpoint(2), [required, (CHECKPOINTS, checkpoint(3).key)]),
             (checkpoint(2), [(WRITES, write(1).key)]),
             (checkpoint(2), [(BLOBS, (address(1),))]),
