@@ -16,6 +16,7 @@ from langgraph.store.base import BaseStore
 from threadkeep.engine.graphs import Graphs
 from threadkeep.engine.json import encode
 from threadkeep.errors import (
+    GraphLoadError,
     InvalidRequestError,
     NotFoundError,
     ThreadBusyError,
@@ -28,6 +29,8 @@ if TYPE_CHECKING:  # at run time they come with the graphs, after the port is op
     from langchain_core.runnables import RunnableConfig
     from langgraph.pregel import Pregel
     from langgraph.types import StateSnapshot
+
+    from threadkeep.engine.opening import Purpose
 
     Graph = Pregel[Any, Any, Any, Any]
 
@@ -141,7 +144,7 @@ class StateService:
         thread = await self._thread(thread_id)
         if thread.status == "busy":
             raise ThreadBusyError(thread_id)
-        async with self._graph(thread) as graph:
+        async with self._graph(thread, purpose="threads.update") as graph:
             if graph is None:
                 raise InvalidRequestError(
                     f"thread {thread_id!r} belongs to no graph yet, so its state has no shape; "
@@ -161,8 +164,8 @@ class StateService:
                 if graph is None:
                     return thread
                 head = await _read(graph, _config(thread.thread_id, None), subgraphs=False)
-        except NotFoundError:
-            return thread  # its graph is not served any more; the rest of the row still stands
+        except (NotFoundError, GraphLoadError):
+            return thread  # its graph is not served now; the rest of the row still stands
         return replace(thread, values=head.values)
 
     async def _thread(self, thread_id: str) -> Thread:
@@ -172,14 +175,17 @@ class StateService:
         return thread
 
     @asynccontextmanager
-    async def _graph(self, thread: Thread) -> "AsyncIterator[Graph | None]":
+    async def _graph(
+        self, thread: Thread, *, purpose: "Purpose" = "threads.read"
+    ) -> "AsyncIterator[Graph | None]":
         graph_id = thread.metadata.get("graph_id")
         if not isinstance(graph_id, str):
             yield None
             return
-        config: RunnableConfig = {**thread.config}  # type: ignore[typeddict-item]
+        below = thread.config.get("configurable") or {}
+        config = {**thread.config, "configurable": {**below, "thread_id": thread.thread_id}}
         async with self._graphs.open(
-            graph_id, config, saver=self._saver, store=self._store
+            graph_id, config, saver=self._saver, store=self._store, purpose=purpose
         ) as graph:
             yield graph
 
