@@ -13,9 +13,10 @@ from tests.integration.http_server import serve
 
 
 @pytest.fixture(scope="session")
-def http_url() -> Iterator[str]:
-    """The address of a server in memory."""
-    with serve(graphs(), "memory://", heartbeat_seconds=0.2) as url:
+def http_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a server on a SQLite file."""
+    database = tmp_path_factory.mktemp("http") / "threadkeep.db"
+    with serve(graphs(), f"sqlite:///{database}", heartbeat_seconds=0.2) as url:
         yield url
 
 
