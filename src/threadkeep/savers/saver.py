@@ -287,9 +287,9 @@ class DocumentCheckpointSaver(BaseCheckpointSaver[Any]):
             raise InvalidRequestError("put needs configurable.checkpoint_ns; '' is the root's")
         thread_id, namespace, parent_id = _address(config)
         parents = given.get("parents") or {}
-        for ancestor in (parent_id, *parents.values()):
-            if ancestor is not None:
-                self._refuse_if_gone(thread_id, str(ancestor))
+        for ancestor in ((namespace, parent_id), *parents.items()):
+            if ancestor[1] is not None:
+                self._refuse_if_gone((thread_id, str(ancestor[0]), str(ancestor[1])))
         place = (thread_id, namespace, _text("checkpoint id", checkpoint["id"]))
         under_way = self._under_way.of((thread_id, namespace, parent_id)) if parent_id else None
         return Put(place, parent_id, checkpoint, metadata.merge(config, given), under_way)
@@ -304,16 +304,20 @@ class DocumentCheckpointSaver(BaseCheckpointSaver[Any]):
         thread_id, namespace, checkpoint_id = _address(config)
         if checkpoint_id is None:
             raise InvalidRequestError("put_writes needs configurable.checkpoint_id")
-        self._refuse_if_gone(thread_id, checkpoint_id)
         place = (thread_id, namespace, checkpoint_id)
+        self._refuse_if_gone(place)
         return PutWrites(place, writes, _text("task_id", task_id), task_path)
 
-    def _refuse_if_gone(self, thread_id: str, checkpoint_id: str) -> None:
-        """Refuse what belongs to a thread as it was before this process deleted it."""
-        gone_at = self._known.gone_at(thread_id)
-        if gone_at is None or is_later(checkpoint_id, gone_at):
+    def _refuse_if_gone(self, place: Place) -> None:
+        """Refuse what belongs to a thread as it was before this process deleted it.
+
+        A checkpoint that was stored since, or whose id was made since, belongs to what it is now.
+        """
+        gone_at = self._known.gone_at(place[0])
+        if gone_at is None or is_later(place[2], gone_at):
             return
-        raise NotFoundError("thread", thread_id)
+        if self._known.record(place) is None:
+            raise NotFoundError("thread", place[0])
 
 
 def _text(name: str, value: Any) -> str:

@@ -428,6 +428,18 @@ class SaverSuite:
         assert (await found(saver, head)).pending_writes == [("task", "m", "early")]
         assert (await values_of(saver))["m"] == conversation(4)
 
+    async def test_a_deleted_thread_begins_anew_whatever_its_ids(self, saver: Saver) -> None:
+        for _ in range(2):
+            at = config()
+            for number in range(3):
+                made = checkpoint({"m": conversation(9 + number)}, {"m": number}, id=f"id-{number}")
+                at = await saver.aput(at, made, {"source": "loop", "step": number}, {"m": number})
+                await saver.aput_writes(at, [("m", "x")], "task")
+            assert len([one async for one in saver.alist(config())]) == 3
+            await saver.adelete_thread("t1")
+        with pytest.raises(NotFoundError):
+            await saver.aput_writes(at, [("m", "late")], "task")
+
     async def test_a_large_value_comes_back(self, saver: Saver) -> None:
         large = "".join(chr(33 + (number * number) % 9000) for number in range(1_500_000))
         at = await put(saver, {"m": [HumanMessage(large)], "s": large}, {"m": 1, "s": 1})
