@@ -79,7 +79,8 @@ def python_with(requirement: str, folder: Path) -> Path:
     """Return the Python of a new environment that holds one requirement and what it needs."""
     run(UV, "venv", "--python", sys.executable, folder / "venv")
     python = folder / "venv" / "bin" / "python"
-    run(UV, "pip", "install", "--python", python, "-c", "requirements/dev.txt", requirement)
+    install = (UV, "pip", "install", "--compile-bytecode", "--python", python)
+    run(*install, "-c", "requirements/dev.txt", requirement)
     return python
 
 
