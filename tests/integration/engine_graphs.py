@@ -3,7 +3,7 @@
 import asyncio
 import operator
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Annotated, Any
@@ -136,8 +136,18 @@ class Gate:
     cancelled: list[str] = field(default_factory=list)
 
     async def has_begun(self) -> None:
-        while not self.begun.acquire(blocking=False):
-            await asyncio.sleep(0.005)
+        await _soon(lambda: self.begun.acquire(blocking=False))
+
+    async def has_opened(self) -> None:
+        await _soon(self.opened.is_set)
+
+
+async def _soon(condition: Callable[[], bool]) -> None:
+    for _ in range(10_000):
+        if condition():
+            return
+        await asyncio.sleep(0.002)
+    raise AssertionError("it did not come to be so")
 
 
 def waiting(gate: Gate) -> Any:
@@ -149,8 +159,7 @@ def waiting(gate: Gate) -> Any:
     async def wait(state: Log) -> Log:
         gate.begun.release()
         try:
-            while not gate.opened.is_set():
-                await asyncio.sleep(0.005)
+            await gate.has_opened()
         except asyncio.CancelledError:
             gate.cancelled.append("node")
             raise
@@ -177,7 +186,7 @@ def stubborn(gate: Gate) -> Any:
         gate.begun.release()
         while not gate.opened.is_set():
             try:
-                await asyncio.sleep(0.005)
+                await gate.has_opened()
             except asyncio.CancelledError:
                 gate.cancelled.append("swallowed")
         return {"log": ["stayed"]}
@@ -231,7 +240,8 @@ def told() -> Any:
             ]
         }
 
-    builder = StateGraph(Log, context_schema=Context).add_node("tell", tell)
+    node: Any = tell
+    builder = StateGraph(Log, context_schema=Context).add_node("tell", node)
     return builder.add_edge(START, "tell").compile()
 
 

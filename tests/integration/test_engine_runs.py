@@ -1,5 +1,6 @@
 import asyncio
 from collections.abc import AsyncIterator
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,6 +21,7 @@ from threadkeep.errors import (
     ThreadBusyError,
     ThreadStatusError,
 )
+from threadkeep.model.assistants import NewAssistant
 from threadkeep.model.queries import RunQuery
 from threadkeep.model.requests import RunRequest
 
@@ -317,8 +319,6 @@ async def test_what_an_assistant_says_stands_under_what_the_run_says(site: Deplo
 
 
 def made_assistant(assistant_id: str, *, config: Any, context: Any) -> Any:
-    from threadkeep.model.assistants import NewAssistant  # noqa: PLC0415
-
     return NewAssistant(assistant_id, "told", "told", None, config, context, {})
 
 
@@ -518,8 +518,6 @@ async def test_a_run_may_be_refused_by_the_status_of_its_thread(site: Deployment
 
 
 async def test_runs_inherit_nothing_of_the_request(backend: Backend) -> None:
-    from contextvars import ContextVar  # noqa: PLC0415
-
     secret: ContextVar[str] = ContextVar("secret", default="nothing")
 
     async def awaiting(state: made.Log) -> made.Log:
