@@ -30,7 +30,7 @@ def serve(given: Mapping[str, Any], database_url: str, **settings: Any) -> Itera
     app = Entrance(lambda: open_runtime(plan))
     config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
-    with socket.socket() as sock:
+    with socket.socket(proto=socket.IPPROTO_TCP) as sock:  # so that the loop sets TCP_NODELAY
         sock.bind(("127.0.0.1", 0))
         thread = threading.Thread(
             target=lambda: asyncio.run(server.serve(sockets=[sock])), daemon=True
