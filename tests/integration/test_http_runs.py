@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import time
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -12,6 +13,7 @@ from langgraph_sdk.client import LangGraphClient, SyncLangGraphClient
 from langgraph_sdk.schema import RunCreateMetadata
 
 from tests.integration.http_server import until
+from threadkeep.background.worker import POLL_SECONDS
 
 KEYS = {
     "run_id", "thread_id", "assistant_id", "metadata", "status", "kwargs", "multitask_strategy",
@@ -190,9 +192,11 @@ def test_a_deleted_run_is_gone(client: SyncLangGraphClient) -> None:
 
 def test_a_second_run_waits_for_the_first(client: SyncLangGraphClient) -> None:
     thread_id = new_thread(client)
-    runs = [client.runs.create(thread_id, "ticking", input={"steps": n}) for n in (3, 6, 9)]
+    began_at = time.monotonic()
+    runs = [client.runs.create(thread_id, "ticking", input={"steps": n}) for n in (3, 6, 9, 12)]
     answer: Any = client.runs.join(thread_id, runs[-1]["run_id"])
-    assert answer["log"] == list(range(9))
+    assert answer["log"] == list(range(12))
+    assert time.monotonic() - began_at < 2 * POLL_SECONDS, "each waited for a look, not its turn"
 
 
 def test_a_second_run_is_rejected_where_it_says_so(client: SyncLangGraphClient) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from threadkeep.engine.execution import Slot
 from threadkeep.engine.executor import Executor
 from threadkeep.errors import ThreadkeepError
+from threadkeep.model.queries import RunQuery
 from threadkeep.ports.resources import ResourceStore
 
 logger = logging.getLogger(__name__)
@@ -66,8 +67,9 @@ class Worker:
         """
         seconds = await self._resources.runs.next_start()
         if seconds is None or seconds > 0:
+            is_none_left = seconds is None and await self._is_none_pending()
             if not self._executor.work.is_set():
-                self._executor.note_looked(lacks_slots=False, nothing_is_pending=seconds is None)
+                self._executor.note_looked(lacks_slots=False, nothing_is_pending=is_none_left)
             return self._poll_seconds if seconds is None else min(seconds, self._poll_seconds)
         slots = self._slots()
         if not slots:
@@ -75,6 +77,11 @@ class Worker:
             return self._poll_seconds
         await self._claim(slots)
         return LEAST_WAIT_SECONDS
+
+    async def _is_none_pending(self) -> bool:
+        """Say whether no run waits, not even for another of its thread."""
+        page = await self._resources.runs.search(RunQuery(statuses=("pending",), limit=1))
+        return not page.rows
 
     async def _claim(self, slots: Sequence[Slot]) -> None:
         try:
