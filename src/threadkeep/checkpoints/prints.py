@@ -89,7 +89,8 @@ def _of_model(element: Any) -> Print:
         return Whole(ormsgpack.packb([fields, element.__pydantic_extra__], _nested, _OPTION))
     text = fields.get("content")
     if type(text) is str and len(text) > LONG_CHARS:
-        rest = {name: value for name, value in fields.items() if name != "content"}
+        rest = fields.copy()
+        del rest["content"]
         return text, ormsgpack.packb(rest, _nested, _OPTION)
     return ormsgpack.packb(fields, _nested, _OPTION)
 

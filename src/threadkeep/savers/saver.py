@@ -32,6 +32,7 @@ from threadkeep.checkpoints.writes import PutWrites, put_writes
 from threadkeep.errors import InvalidRequestError, NotFoundError
 from threadkeep.ports.documents import AsyncDocumentStore, DocumentStore, Scope
 from threadkeep.savers.opening import Opening
+from threadkeep.savers.serde import MessageSerializer
 from threadkeep.savers.staging import StagedDocuments
 from threadkeep.savers.under_way import WritesUnderWay
 from threadkeep.savers.versions import next_version
@@ -51,7 +52,8 @@ class DocumentCheckpointSaver(BaseCheckpointSaver[Any]):
             worker threads.
         namespace: With ``agent_id``, whose checkpoints: others do not see them.
         agent_id: See ``namespace``.
-        serde: LangGraph's serializer for values; its ``JsonPlusSerializer`` by default.
+        serde: LangGraph's serializer for values; by default one that writes what its
+            ``JsonPlusSerializer`` writes, and reads messages faster.
     """
 
     def __init__(
@@ -63,7 +65,7 @@ class DocumentCheckpointSaver(BaseCheckpointSaver[Any]):
         agent_id: str = AGENT_ID,
         serde: SerializerProtocol | None = None,
     ) -> None:
-        super().__init__(serde=serde)
+        super().__init__(serde=serde or MessageSerializer())
         self._documents = documents
         self._async_documents = async_documents
         self._scope = Scope(namespace, agent_id)

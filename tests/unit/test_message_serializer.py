@@ -1,0 +1,82 @@
+"""The short way to read messages gives what LangGraph's own way gives."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    FunctionMessage,
+    HumanMessage,
+    RemoveMessage,
+    SystemMessage,
+    ToolMessage,
+)
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+
+from threadkeep.savers import serde
+
+OURS, LANGGRAPHS = serde.MessageSerializer(), JsonPlusSerializer()
+
+VALUES: list[Any] = [
+    HumanMessage("hi"),
+    HumanMessage([{"type": "text", "text": "x"}, "y"], id="1", name="ada"),
+    HumanMessage("extra", more=1),
+    AIMessage(
+        "",
+        tool_calls=[{"name": "f", "args": {"q": [1, None]}, "id": "c"}],
+        invalid_tool_calls=[{"name": "f", "args": "{", "id": "d", "error": "e"}],
+        usage_metadata={"input_tokens": 1, "output_tokens": 2, "total_tokens": 3},
+        response_metadata={"model": "m", "usage": {"n": 1.5}},
+    ),
+    SystemMessage("be kind"),
+    ToolMessage("r", tool_call_id="c", artifact={"when": 1}, status="error"),
+    ToolMessage("r", tool_call_id="c", artifact={"when": datetime(2026, 1, 1, tzinfo=UTC)}),
+    ToolMessage("r" * 70_000, tool_call_id="c"),
+    AIMessageChunk("part"),
+    FunctionMessage(content="r", name="f"),
+    RemoveMessage(id="1"),
+    [HumanMessage("in a list")],
+    {"k": AIMessage("in a dict")},
+    datetime(2026, 1, 1, tzinfo=UTC),
+    None,
+    b"",
+    "text",
+]
+
+
+@pytest.mark.parametrize("value", VALUES, ids=lambda value: type(value).__name__)
+def test_a_value_comes_back_as_langgraph_gives_it_back(value: Any) -> None:
+    stored = OURS.dumps_typed(value)
+    assert stored == LANGGRAPHS.dumps_typed(value)
+    ours, theirs = OURS.loads_typed(stored), LANGGRAPHS.loads_typed(stored)
+    assert (type(ours), ours, repr(ours)) == (type(theirs), theirs, repr(theirs))
+    assert OURS.dumps_typed(ours) == stored
+    if hasattr(theirs, "model_fields_set"):
+        assert ours.model_fields_set == theirs.model_fields_set
+        assert ours.model_copy(update={"id": "9"}) == theirs.model_copy(update={"id": "9"})
+        assert ours.model_extra == theirs.model_extra
+
+
+def test_messages_are_read_the_short_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    stored = OURS.dumps_typed(VALUES[3])
+
+    def unwanted(*_arguments: Any) -> Any:
+        raise AssertionError
+
+    monkeypatch.setattr(JsonPlusSerializer, "loads_typed", unwanted)
+    assert OURS.loads_typed(stored) == VALUES[3]
+
+
+def test_a_message_with_other_fields_goes_langgraphs_way() -> None:
+    _, stored = OURS.dumps_typed(HumanMessage("hi"))
+    assert serde._message(stored) is not None
+    assert serde._message(stored.replace(b"content", b"contend")) is None
+    assert serde._message(stored.replace(b"HumanMessage", b"HumanMessagf")) is None
+    assert serde._message(stored[:-9]) is None
+
+
+def test_an_allowlist_keeps_the_short_way() -> None:
+    strict = serde.MessageSerializer(allowed_msgpack_modules=[("a", "B")])
+    assert isinstance(strict.with_msgpack_allowlist([("c", "D")]), serde.MessageSerializer)
