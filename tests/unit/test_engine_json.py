@@ -73,15 +73,17 @@ MESSAGES: list[BaseMessage] = [
         additional_kwargs={"k": {"v": None}},
     ),
     AIMessageChunk(
-        "he", id="3", tool_call_chunks=[tool_call_chunk(name="f", args="{", id="c", index=0)]
+        content="he",
+        id="3",
+        tool_call_chunks=[tool_call_chunk(name="f", args="{", id="c", index=0)],
     ),
-    AIMessageChunk("", id="4", chunk_position="last"),
-    HumanMessageChunk("chunk"),
+    AIMessageChunk(content="", id="4", chunk_position="last"),
+    HumanMessageChunk(content="chunk"),
     SystemMessage("be kind"),
     ToolMessage("done", tool_call_id="c", artifact={"rows": [1]}, status="error"),
-    FunctionMessage("done", name="f"),
+    FunctionMessage(content="done", name="f"),
     RemoveMessage("5"),
-    AIMessage("with more", extra_field={"kept": True}),  # type: ignore[call-arg]
+    AIMessage("with more", extra_field={"kept": True}),
 ]
 
 

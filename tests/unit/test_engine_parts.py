@@ -129,8 +129,9 @@ def test_lifecycle_names_the_tool_call_that_started_an_agent() -> None:
 async def test_who_waits_for_an_end_is_told_once_and_leaves_nothing() -> None:
     endings = Endings()
     with endings.watch("run") as one, endings.watch("run") as two:
-        endings.tell("run", "result")  # type: ignore[arg-type]
-        assert (await one, await two) == ("result", "result")
+        result: Any = "result"
+        endings.tell("run", result)
+        assert [await one, await two] == [result, result]
     with endings.watch("run") as late:
         assert not late.done()
     assert endings._waiting == {}
