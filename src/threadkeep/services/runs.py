@@ -255,6 +255,17 @@ class RunService:
                 with contextlib.suppress(NotFoundError):
                     await self.cancel(thread_id, run.run_id, action="interrupt", wait=True)
 
+    async def stop_deleted(self, runs: Sequence[Run]) -> None:
+        """Stop runs whose rows were deleted, and return once none of them writes here any more.
+
+        Those that another process executes stop with its next beat.
+        """
+        for run in runs:
+            if self._executor.holds(run.run_id):
+                with self._executor.endings.watch(run.run_id) as ended:
+                    self._executor.lose(run.run_id)
+                    await ended
+
     async def get(self, thread_id: str | None, run_id: str) -> Run:
         """Read one; with a thread id, only if it is that thread's.
 

@@ -100,7 +100,8 @@ class ThreadService:
     async def delete(self, thread_id: str) -> None:
         """Delete a thread, its runs and its checkpoints; runs in flight are stopped first.
 
-        Once the rows are gone no run can be admitted, so the checkpoints go last. What an
+        Once the rows are gone no run can be admitted, so the checkpoints go last, when the last run
+        that was admitted writes no more. What an
         interrupted delete left of them goes with the next one, whatever it answers. A lost
         connection does not stop it half way.
 
@@ -112,7 +113,8 @@ class ThreadService:
     async def _delete(self, thread_id: str) -> None:
         thread = await self._threads.get(thread_id)
         await self._runs.stop_thread(thread_id)
-        await self._threads.delete(thread_id)
+        admitted_meanwhile = await self._threads.delete(thread_id)
+        await self._runs.stop_deleted(admitted_meanwhile)
         await self._saver.adelete_thread(thread_id)
         if thread is None:
             raise NotFoundError("thread", thread_id)

@@ -1,0 +1,69 @@
+"""A deleted thread stays deleted, whatever was under way."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from tests.integration import engine_graphs as made
+from tests.integration.deployment import Deployment, deployed
+from tests.integration.engine_backends import Backend, backend, store_on
+from threadkeep.errors import NotFoundError
+from threadkeep.model.requests import RunRequest
+from threadkeep.model.runs import Run
+from threadkeep.ports.resources import ThreadRepo
+from threadkeep.services.state import StateService
+from threadkeep.services.threads import ThreadService
+
+__all__ = ["backend"]
+pytestmark = pytest.mark.anyio
+
+
+class RacedThreads:
+    """Threads to one of which somebody adds a run just before its rows are deleted."""
+
+    def __init__(self, threads: ThreadRepo, site: Deployment, gate: made.Gate) -> None:
+        self._threads = threads
+        self._site = site
+        self._gate = gate
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._threads, name)
+
+    async def delete(self, thread_id: str) -> Sequence[Run]:
+        await self._site.runs.create(RunRequest("waiting", thread_id=thread_id, input={"log": []}))
+        await self._gate.has_begun()
+        return await self._threads.delete(thread_id)
+
+
+def service(site: Deployment, threads: Any) -> ThreadService:
+    state = StateService(threads, site.graphs, saver=site.saver, store=site.store)
+    return ThreadService(threads, runs=site.runs, state=state, saver=site.saver)
+
+
+async def checkpoints(site: Deployment, thread_id: str) -> int:
+    at: Any = {"configurable": {"thread_id": thread_id}}
+    return len([item async for item in site.saver.alist(at)])
+
+
+async def test_a_run_admitted_while_its_thread_is_deleted_leaves_nothing(backend: Backend) -> None:
+    gate = made.Gate()
+    graphs = {"waiting": made.waiting(gate)}
+    async with deployed(graphs, backend.resources, backend.saver, store_on(backend)) as site:
+        thread_id = await site.new_thread("t")
+        await service(site, RacedThreads(site.resources.threads, site, gate)).delete(thread_id)
+        assert gate.cancelled == ["node"]
+        assert await checkpoints(site, thread_id) == 0
+
+
+async def test_what_an_interrupted_delete_left_goes_with_the_next(backend: Backend) -> None:
+    async with deployed(
+        {"steps": made.steps(2)}, backend.resources, backend.saver, store_on(backend)
+    ) as site:
+        thread_id = await site.new_thread("t")
+        await site.runs.wait(RunRequest("steps", thread_id=thread_id, input={"log": []}))
+        await site.resources.threads.delete(thread_id)
+        assert await checkpoints(site, thread_id) > 0
+        with pytest.raises(NotFoundError):
+            await service(site, site.resources.threads).delete(thread_id)
+        assert await checkpoints(site, thread_id) == 0
