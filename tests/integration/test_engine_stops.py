@@ -15,7 +15,8 @@ from tests.integration import engine_graphs as made
 from tests.integration.deployment import Deployment, body, deployed, heard
 from tests.integration.engine_backends import Backend, backend, store_on
 from threadkeep.drivers.memory.resources import MemoryResourceStore
-from threadkeep.errors import NotFoundError, NotSupportedError
+from threadkeep.engine import settling
+from threadkeep.errors import NotFoundError, NotSupportedError, StorageError, UnavailableError
 from threadkeep.model.requests import RunRequest
 from threadkeep.model.runs import Run
 from threadkeep.savers.store import ItemStore
@@ -492,3 +493,112 @@ async def test_two_processes_on_one_store_claim_each_run_once(backend: Backend) 
         assert {result.run.status for result in results} == {"success"}
         assert sorted(counted) == sorted(run.run_id for run in runs)
         assert len((await first.state("count", "thread")).values["log"]) == 10
+
+
+class ForgetfulSaver(InMemorySaver):
+    """A saver that holds writes back and then loses them."""
+
+    def staged(self) -> "ForgetfulSaver":
+        return self
+
+    async def flush(self) -> None:
+        raise StorageError("the disk is full")
+
+
+async def test_checkpoints_that_are_lost_are_an_error_where_people_look() -> None:
+    resources = MemoryResourceStore()
+    graphs = {"steps": made.steps(2)}
+    async with deployed(graphs, resources, ForgetfulSaver(), ItemStore(resources)) as site:
+        thread_id = await site.new_thread("thread")
+        result = await site.runs.wait(RunRequest("steps", thread_id, input={"log": []}))
+        error = {"error": "StorageError", "message": "the disk is full"}
+        thread = await site.thread(thread_id)
+        assert (result.run.status, body(result)) == ("error", {"__error__": error})
+        assert (thread.status, thread.error) == ("error", error)
+
+
+class BrokenStore:
+    """Hands a store's runs on, and fails to settle as often as told."""
+
+    def __init__(self, resources: MemoryResourceStore, failures: int) -> None:
+        self._resources = resources
+        self.failures = failures
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._resources, name)
+
+    @property
+    def runs(self) -> Any:
+        return BrokenRuns(self, self._resources.runs)
+
+
+class BrokenRuns:
+    def __init__(self, store: BrokenStore, runs: Any) -> None:
+        self._store = store
+        self._runs = runs
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._runs, name)
+
+    async def settle(self, *args: Any, **kwargs: Any) -> Any:
+        if self._store.failures:
+            self._store.failures -= 1
+            raise UnavailableError("the database is away")
+        return await self._runs.settle(*args, **kwargs)
+
+
+async def test_a_backend_that_fails_to_settle_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(settling, "RETRY_SECONDS", (0.0, 0.0, 0.0))
+    resources = MemoryResourceStore()
+    broken: Any = BrokenStore(resources, failures=2)
+    graphs = {"steps": made.steps(2)}
+    async with deployed(graphs, broken, InMemorySaver(), ItemStore(resources)) as site:
+        thread_id = await site.new_thread("thread")
+        result = await site.runs.wait(RunRequest("steps", thread_id, input={"log": []}))
+        assert result.run.status == "success"
+        assert (await site.thread(thread_id)).status == "idle"
+
+
+async def test_a_backend_that_stays_away_leaves_the_run_to_its_lease(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(settling, "RETRY_SECONDS", (0.0,))
+    clock = SteppedClock()
+    resources = MemoryResourceStore(clock=clock)
+    broken: Any = BrokenStore(resources, failures=2)
+    graphs = {"steps": made.steps(2)}
+    async with deployed(
+        graphs, broken, InMemorySaver(), ItemStore(resources), has_background=False
+    ) as site:
+        thread_id = await site.new_thread("thread")
+        result = await site.runs.wait(RunRequest("steps", thread_id, input={"log": []}))
+        assert body(result)["__error__"]["error"] == "UnavailableError"
+        assert (await site.runs.get(thread_id, result.run.run_id)).status == "running"
+        assert not site.executor.holds(result.run.run_id)
+        clock.pass_time(60)
+        await site.leases.beat()
+        settled = await site.runs.get(thread_id, result.run.run_id)
+        assert (settled.status, settled.reason) == ("error", "server_restarted")
+
+
+async def test_a_temporary_thread_is_erased_with_the_lease_of_its_run(gate: made.Gate) -> None:
+    clock = SteppedClock()
+    resources = MemoryResourceStore(clock=clock)
+    graphs = {"waiting": made.waiting(gate)}
+    saver, store = InMemorySaver(), ItemStore(resources)
+    async with (
+        deployed(graphs, resources, saver, store, owner="first", has_background=False) as first,
+        deployed(graphs, resources, saver, store, owner="second", has_background=False) as second,
+    ):
+        run = await first.runs.create(RunRequest("waiting", input={"log": []}))
+        await gate.has_begun()
+        clock.pass_time(60)
+        await second.leases.beat()
+        assert await resources.threads.get(run.thread_id) is None
+        assert await resources.runs.get(run.run_id) is None
+        assert not saver.storage.get(run.thread_id)
+        await first.leases.beat()
+        await until(lambda: not first.executor.run_ids)
+        assert not saver.storage.get(run.thread_id)
