@@ -8,12 +8,30 @@ from threadkeep.model.runs import MultitaskStrategy
 from threadkeep.model.threads import ThreadStatus
 
 StreamMode = Literal[
-    "values", "updates", "messages", "messages-tuple", "custom", "debug", "tasks", "checkpoints",
-    "events", "tools", "lifecycle",
+    "values",
+    "updates",
+    "messages",
+    "messages-tuple",
+    "custom",
+    "debug",
+    "tasks",
+    "checkpoints",
+    "events",
+    "tools",
+    "lifecycle",
 ]
 STREAM_MODES: tuple[StreamMode, ...] = (
-    "values", "updates", "messages", "messages-tuple", "custom", "debug", "tasks", "checkpoints",
-    "events", "tools", "lifecycle",
+    "values",
+    "updates",
+    "messages",
+    "messages-tuple",
+    "custom",
+    "debug",
+    "tasks",
+    "checkpoints",
+    "events",
+    "tools",
+    "lifecycle",
 )
 Durability = Literal["sync", "async", "exit"]
 
