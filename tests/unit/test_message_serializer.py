@@ -34,7 +34,7 @@ VALUES: list[Any] = [
     ToolMessage("r", tool_call_id="c", artifact={"when": 1}, status="error"),
     ToolMessage("r", tool_call_id="c", artifact={"when": datetime(2026, 1, 1, tzinfo=UTC)}),
     ToolMessage("r" * 70_000, tool_call_id="c"),
-    AIMessageChunk("part"),
+    AIMessageChunk(content="part"),
     FunctionMessage(content="r", name="f"),
     RemoveMessage(id="1"),
     [HumanMessage("in a list")],
