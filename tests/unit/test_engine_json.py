@@ -120,7 +120,7 @@ def test_messages_stay_messages_deep_inside() -> None:
         (Silent(), "<Silent without text: ValueError>"),
         (Interrupt("why", "i"), {"value": "why", "id": "i", "response_schema": None}),
     ],
-    ids=repr,
+    ids=lambda value: type(value).__name__,
 )
 def test_what_json_has_no_word_for_becomes_the_nearest(value: Any, expected: Any) -> None:
     assert json.loads(encode(value)) == expected
