@@ -112,3 +112,12 @@ async def test_it_speaks_the_lifespan_protocol() -> None:
         "lifespan.shutdown.complete",
     ]
     assert house.closed == 1
+
+
+async def test_a_request_that_cannot_be_served_is_told_why() -> None:
+    house = House(error=ConfigError("no database"))
+    house.may_open.set()
+    async with client(Entrance(house.opening)) as http:
+        response = await http.get("/threads")
+    assert response.status_code == 500
+    assert response.json() == {"detail": "no database", "code": "config", "status": 500}

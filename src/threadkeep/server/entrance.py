@@ -9,9 +9,12 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Protocol
+from uuid import uuid4
 
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
+
+from threadkeep.server.errors import error_response
 
 CLOSE_WEBSOCKET = {"type": "websocket.close", "code": 1000}
 
@@ -46,8 +49,8 @@ class Entrance:
                 self._begin()
                 await JSONResponse({"ok": True})(scope, receive, send)
             case "http":
-                served = await self.open()
-                await served.app(scope, receive, send)
+                app = await self._app()
+                await app(scope, receive, send)
             case _:
                 await send(CLOSE_WEBSOCKET)
 
@@ -59,6 +62,13 @@ class Entrance:
         """
         self._begin()
         return await asyncio.shield(self._opened)
+
+    async def _app(self) -> ASGIApp:
+        """Return what answers a request: the error, where nothing can be opened."""
+        try:
+            return (await self.open()).app
+        except Exception as error:
+            return error_response(error, str(uuid4()))
 
     async def close(self) -> None:
         """Close what was opened; idempotent."""
