@@ -6,7 +6,7 @@
         InvalidFilterError           an unknown operator, or an operand it does not take
         InvalidNamespaceError        an item's namespace that cannot be an address
         BodyTooLargeError            a request body above the configured size
-        ValueNotStorableError        a value the store cannot give back as it was; names the channel or key
+        ValueNotStorableError        a value that would not come back as it was; names its place
       UnauthenticatedError           no credentials, or bad ones
       ForbiddenError                 known, not allowed
       NotFoundError                  the named thing does not exist
