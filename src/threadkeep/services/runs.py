@@ -7,6 +7,7 @@ that asked for it, so a lost connection ends a run only where the caller said so
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
@@ -16,7 +17,7 @@ from threadkeep.engine.executor import Executor
 from threadkeep.engine.graphs import Graphs
 from threadkeep.engine.identifiers import new_id
 from threadkeep.engine.kwargs import is_temporary, run_kwargs, thread_config
-from threadkeep.errors import AlreadyExistsError, NotFoundError
+from threadkeep.errors import AlreadyExistsError, NotFoundError, ThreadkeepError
 from threadkeep.model.assistants import Assistant
 from threadkeep.model.events import Event, is_asked
 from threadkeep.model.queries import Listing, RunQuery
@@ -27,6 +28,8 @@ from threadkeep.ports.bus import EventBus, Subscription
 from threadkeep.ports.resources import ResourceStore
 
 T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
 
 POLL_SECONDS = 1.0  # how often a run that executes in another process is looked up
 ACTIVE_STATUSES: tuple[RunStatus, ...] = ("pending", "running")
@@ -384,9 +387,9 @@ class RunService:
         self._executor.wake()
 
     async def _abandon(self, beginning: asyncio.Task[Run]) -> None:
-        """Cancel a run whose only reader went away."""
-        run = await beginning
-        await self._stop(run, "interrupt")
+        """Cancel a run whose only reader went away, if it was made."""
+        with contextlib.suppress(ThreadkeepError):
+            await self._stop(await beginning, "interrupt")
 
     async def _end_of(self, run: Run, ended: asyncio.Future[RunResult]) -> RunResult:
         """Wait for the end of a run, wherever it executes.
@@ -459,8 +462,14 @@ class RunService:
 
         task = asyncio.create_task(done())
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._done)
         return task
+
+    def _done(self, task: asyncio.Task[Any]) -> None:
+        """Let a task go; whoever waits for it still gets its error, if it has one."""
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            logger.debug("a request ended with %s", type(error).__name__, exc_info=error)
 
 
 async def _only(heard: Subscription, modes: Collection[str]) -> AsyncIterator[list[Event]]:
