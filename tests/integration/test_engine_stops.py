@@ -602,3 +602,20 @@ async def test_a_temporary_thread_is_erased_with_the_lease_of_its_run(gate: made
         await first.leases.beat()
         await until(lambda: not first.executor.run_ids)
         assert not saver.storage.get(run.thread_id)
+
+
+async def test_an_async_node_that_never_yields_is_failed_and_the_loop_is_free_again() -> None:
+    async def compute(state: made.Log) -> made.Log:
+        while True:
+            pass
+
+    resources = MemoryResourceStore()
+    graphs = {"compute": made.one_node(compute), "steps": made.steps(2)}
+    async with deployed(
+        graphs, resources, InMemorySaver(), ItemStore(resources), lease_seconds=0.5
+    ) as site:
+        thread_id = await site.new_thread("thread")
+        result = await site.runs.wait(RunRequest("compute", thread_id, input={"log": []}))
+        assert body(result)["__error__"]["error"] in ("NodeHeldLoopError", "ServerRestarted")
+        after = await site.runs.wait(RunRequest("steps", thread_id, input={"log": []}))
+        assert after.run.status == "success"

@@ -11,6 +11,7 @@ import logging
 from threadkeep.background.owners import release_gone
 from threadkeep.engine.executor import Executor
 from threadkeep.engine.kwargs import is_temporary
+from threadkeep.engine.watch import LoopWatch
 from threadkeep.errors import ThreadkeepError
 from threadkeep.model.runs import Run
 from threadkeep.ports.resources import ResourceStore
@@ -33,13 +34,18 @@ class Leases:
         self._resources = resources
 
     async def run(self) -> None:
-        """Beat until cancelled; the first beat is at once."""
-        while True:
-            try:
-                await self.beat()
-            except ThreadkeepError:
-                logger.exception("the leases could not be renewed; trying again")
-            await asyncio.sleep(self._executor.claim.lease_seconds / BEATS_PER_LEASE)
+        """Beat until cancelled; the first beat is at once.
+
+        A node that holds the loop for a whole lease, so that nothing can be renewed, is failed.
+        """
+        lease_seconds = self._executor.claim.lease_seconds
+        with LoopWatch(lease_seconds):
+            while True:
+                try:
+                    await self.beat()
+                except ThreadkeepError:
+                    logger.exception("the leases could not be renewed; trying again")
+                await asyncio.sleep(lease_seconds / BEATS_PER_LEASE)
 
     async def beat(self) -> None:
         """Renew every lease, stop what is to be stopped, settle what nobody owns any more.
