@@ -105,6 +105,26 @@ def test_options_of_langgraph_dev_that_would_mislead_are_refused_with_the_reason
     assert told.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--ssl-keyfile", "k.pem"], "needs --ssl-certfile"),
+        (["--ssl-certfile", "gone.pem"], "No such file"),
+        (["--ssl-certfile", str(EXAMPLE / "README.md")], "not a PEM certificate"),
+        (["--host", "192.0.2.1"], "no address of this machine"),
+        (["--host", "nowhere.invalid"], "no such host"),
+    ],
+)
+def test_where_it_cannot_serve_is_told_before_anything_is_opened(
+    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = str(EXAMPLE / "langgraph.json")
+    assert main(["dev", "--config", config, "--port", "0", *words]) == 2
+    said = capsys.readouterr()
+    assert told in said.err
+    assert said.out == ""
+
+
 def test_help_answers_at_once() -> None:
     before = os.times()
     done = subprocess.run(

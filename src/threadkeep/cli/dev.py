@@ -13,6 +13,7 @@ import logging
 import os
 import signal
 import socket
+import ssl
 import sys
 from argparse import Namespace
 from collections.abc import AsyncIterator, Iterator
@@ -158,12 +159,20 @@ def _refuse(chosen: Namespace) -> None:
     for option, (_, reason) in REFUSED.items():
         if getattr(chosen, option.removeprefix("--").replace("-", "_")):
             raise ConfigError(f"{option} is refused: {reason}")
-    for option in ("ssl_certfile", "ssl_keyfile"):
-        file = getattr(chosen, option)
-        if file is not None and not Path(file).is_file():
-            raise ConfigError(f"--{option.replace('_', '-')}: no file {file}")
     if chosen.ssl_keyfile and not chosen.ssl_certfile:
         raise ConfigError("--ssl-keyfile needs --ssl-certfile beside it")
+    if chosen.ssl_certfile:
+        _check_certificate(chosen.ssl_certfile, chosen.ssl_keyfile)
+
+
+def _check_certificate(certificate: str, key: str | None) -> None:
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
+    except OSError as error:  # also what is no certificate
+        raise ConfigError(
+            f"--ssl-certfile {certificate}: not a PEM certificate with its key ({error.strerror}); "
+            "the key may stand in the same file or in --ssl-keyfile"
+        ) from error
 
 
 @contextlib.contextmanager
