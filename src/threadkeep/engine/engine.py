@@ -11,7 +11,7 @@ from threadkeep.engine.cancel import Stop, outcome_of
 from threadkeep.engine.graphs import Graphs
 from threadkeep.engine.json import encode, error_of
 from threadkeep.errors import NotSupportedError
-from threadkeep.model.runs import Outcome, Run
+from threadkeep.model.runs import ERROR, INTERRUPT, Outcome, Run
 from threadkeep.model.threads import Thread, ThreadState
 from threadkeep.ports.bus import EventBus
 
@@ -115,7 +115,7 @@ class Engine:
         The values are those its thread stands at; its own failure is its own.
         """
         if run.error is not None:
-            return encode({"__error__": run.error})
+            return encode({ERROR: run.error})
         if thread is None:
             return None
         values: Any = thread.values
@@ -123,7 +123,7 @@ class Engine:
             values = await self._stored_values(run, thread)
         waiting = [found for held in thread.interrupts.values() for found in held]
         if waiting:
-            return encode({**(values or {}), "__interrupt__": waiting})
+            return encode({**(values or {}), INTERRUPT: waiting})
         return None if values is None else encode(values)
 
     async def _stored_values(self, run: Run, thread: Thread) -> Any:
@@ -145,4 +145,4 @@ class Engine:
             work.publisher.finish("failed")
             work.publisher.publish("error", outcome.error)
             state = work.state("error", error=outcome.error)
-        return Ending(outcome, state, encode({"__error__": outcome.error}))
+        return Ending(outcome, state, encode({ERROR: outcome.error}))

@@ -17,7 +17,7 @@ from threadkeep.engine.execution import Execution, Slot, StartGate
 from threadkeep.engine.json import encode, error_of
 from threadkeep.engine.settling import Settler
 from threadkeep.engine.threads import current_run
-from threadkeep.model.runs import CancelAction, Claim, Run, RunResult
+from threadkeep.model.runs import ERROR, CancelAction, Claim, Run, RunResult
 from threadkeep.ports.bus import EventBus
 from threadkeep.ports.clock import Clock
 from threadkeep.ports.resources import ResourceStore
@@ -203,7 +203,7 @@ class Executor:
                 result = await self._settler.settle(execution.run, execution.work, ending)
         except Exception as error:
             logger.exception("run %s could not be settled", execution.run.run_id)
-            body = encode({"__error__": error_of(error)})
+            body = encode({ERROR: error_of(error)})
             result = RunResult(self._settler.as_ended(execution.run, SERVER_RESTARTED), body)
         finally:
             del self._executions[execution.run.run_id]

@@ -87,10 +87,6 @@ class Graphs:
         """Return why a graph cannot be opened, or ``None``: it can, or is not loaded yet."""
         return self._errors.get(graph_id)
 
-    def is_settled(self, graph_id: str) -> bool:
-        """Say whether a graph has been loaded or has failed to."""
-        return graph_id in self._settled and self._settled[graph_id].is_set()
-
     async def settled(self, graph_id: str) -> None:
         """Wait until a graph has been loaded or has failed to.
 

@@ -6,7 +6,6 @@ thread of a temporary one.
 
 import asyncio
 import logging
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from threadkeep.engine.cancel import LOST
@@ -17,6 +16,7 @@ from threadkeep.model.runs import Outcome, Run, RunResult
 from threadkeep.model.threads import ThreadState
 from threadkeep.ports.clock import Clock
 from threadkeep.ports.resources import ResourceStore
+from threadkeep.rules.run_changes import ended
 
 if TYPE_CHECKING:
     from threadkeep.engine.drive import Work
@@ -83,15 +83,7 @@ class Settler:
 
     def as_ended(self, run: Run, outcome: Outcome) -> Run:
         """Return a run that leaves no row as it would have stood there."""
-        return replace(
-            run,
-            status=outcome.status,
-            reason=outcome.reason,
-            error=outcome.error,
-            owner=None,
-            lease_expires_at=None,
-            updated_at=self._clock.now(),
-        )
+        return ended(run, outcome, self._clock.now())
 
     async def _record(self, run: Run, work: "Work | None", ending: Ending) -> RunResult:
         if is_temporary(run):

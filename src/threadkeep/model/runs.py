@@ -14,9 +14,11 @@ RUN_STATUSES: tuple[RunStatus, ...] = (
     "timeout",
     "interrupted",
 )
-ACTIVE: frozenset[RunStatus] = frozenset({"pending", "running"})
+ACTIVE: tuple[RunStatus, ...] = ("pending", "running")
 MultitaskStrategy = Literal["reject", "enqueue", "interrupt", "rollback"]
 CancelAction = Literal["interrupt", "rollback"]
+ERROR = "__error__"  # the key under which an answer carries why its run failed
+INTERRUPT = "__interrupt__"  # the key under which an answer carries what its run waits for
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,6 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 POLL_SECONDS = 1.0  # how often a run that executes in another process is looked up
-ACTIVE_STATUSES: tuple[RunStatus, ...] = ("pending", "running")
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +239,7 @@ class RunService:
         Returns:
             How many were asked.
         """
-        statuses: tuple[RunStatus, ...] = ACTIVE_STATUSES if status == "all" else (status,)
+        statuses: tuple[RunStatus, ...] = ACTIVE if status == "all" else (status,)
         if action == "rollback":
             self._executor.check_roll_back()
         found = await self._active(thread_id, run_ids, statuses)
@@ -253,7 +252,7 @@ class RunService:
 
         What is then deleted of the thread stays deleted. An unknown thread is no error.
         """
-        while found := await self._active(thread_id, None, ACTIVE_STATUSES):
+        while found := await self._active(thread_id, None, ACTIVE):
             for run in sorted(found, key=lambda run: run.status):  # pending ones first
                 with contextlib.suppress(NotFoundError):
                     await self.cancel(thread_id, run.run_id, action="interrupt", wait=True)

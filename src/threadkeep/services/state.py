@@ -14,7 +14,8 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.store.base import BaseStore
 
 from threadkeep.engine.graphs import Graphs
-from threadkeep.engine.json import encode
+from threadkeep.engine.json import encode, mirrored
+from threadkeep.engine.kwargs import CHECKPOINT_KEYS
 from threadkeep.errors import (
     GraphLoadError,
     InvalidRequestError,
@@ -22,7 +23,7 @@ from threadkeep.errors import (
     ThreadBusyError,
     ThreadkeepError,
 )
-from threadkeep.model.threads import MIRRORED_VALUES_BYTES, Thread, ThreadState
+from threadkeep.model.threads import Thread, ThreadState
 from threadkeep.ports.resources import ThreadRepo
 
 if TYPE_CHECKING:  # at run time they come with the graphs, after the port is open
@@ -35,7 +36,6 @@ if TYPE_CHECKING:  # at run time they come with the graphs, after the port is op
     Graph = Pregel[Any, Any, Any, Any]
 
 HISTORY_LIMIT = 100  # checkpoints of a history without a limit
-ADDRESS_KEYS = ("checkpoint_ns", "checkpoint_id", "checkpoint_map")
 
 Saver = BaseCheckpointSaver[Any]
 
@@ -193,17 +193,15 @@ class StateService:
 def _config(thread_id: str, checkpoint: Mapping[str, Any] | None) -> "RunnableConfig":
     place = {"thread_id": thread_id, "checkpoint_ns": ""}
     given = checkpoint or {}
-    place |= {key: given[key] for key in ADDRESS_KEYS if given.get(key) is not None}
+    place |= {key: given[key] for key in CHECKPOINT_KEYS if given.get(key) is not None}
     return {"configurable": place}
 
 
 def _left(head: "StateSnapshot") -> ThreadState:
     """Return what a thread's row keeps of its head."""
-    text = encode(head.values)
-    is_small = len(text) <= MIRRORED_VALUES_BYTES and isinstance(head.values, Mapping)
     return ThreadState(
         status="interrupted" if head.next else "idle",
-        values=orjson.loads(text) if is_small else None,
+        values=mirrored(encode(head.values)),
         head_checkpoint_id=head.config["configurable"].get("checkpoint_id"),
         interrupts={
             task.id: orjson.loads(encode(task.interrupts)) for task in head.tasks if task.interrupts

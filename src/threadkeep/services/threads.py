@@ -101,9 +101,8 @@ class ThreadService:
         """Delete a thread, its runs and its checkpoints; runs in flight are stopped first.
 
         Once the rows are gone no run can be admitted, so the checkpoints go last, when the last run
-        that was admitted writes no more. What an
-        interrupted delete left of them goes with the next one, whatever it answers. A lost
-        connection does not stop it half way.
+        that was admitted writes no more. What an interrupted delete left of them goes with the
+        next one, whatever it answers. A lost connection does not stop it half way.
 
         Raises:
             NotFoundError: No such thread.
