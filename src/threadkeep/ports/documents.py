@@ -117,8 +117,10 @@ class Batch:
     Attributes:
         documents: Written where absent; where one with the same key is present it stays as it
             is and is *renewed* (its ``touched_at`` becomes now), so that a concurrent prune,
-            which only removes documents untouched for a while, leaves it.
-        replacing: Written whether or not one with the same key is present.
+            which only removes documents untouched for a while, leaves it. Of two with one key
+            the first is written.
+        replacing: Written whether or not one with the same key is present, after ``documents``;
+            of two with one key the last is written.
         requires: Keys of documents that must be present, as (collection, key); when one is not,
             nothing is written.
     """
@@ -397,6 +399,11 @@ class StagingDocumentStore(AsyncDocumentStore, Protocol):
 
         Returns at once; must be called on the running event loop. The batch is checked as
         ``insert`` checks it, before it is taken.
+
+        Raises:
+            InvalidRequestError: See ``DocumentStore.insert``.
+            DocumentTooLargeError: See ``DocumentStore.insert``.
+            UnavailableError: More batches are waiting than the store holds.
         """
         ...
 
@@ -406,6 +413,17 @@ class Staged(Protocol):
 
     async def committed(self) -> Inserted:
         """Wait until the batch is durable.
+
+        Raises:
+            StorageError: The backend failed; the batch is not written.
+        """
+        ...
+
+    def so_far(self) -> Inserted | None:
+        """Return what became of the batch, without waiting; ``None`` while it is not known.
+
+        Inside a unit of work that was handed over to the same database after the batch it is
+        known: then the batch is durable, or becomes so together with that unit.
 
         Raises:
             StorageError: The backend failed; the batch is not written.
