@@ -9,9 +9,11 @@ from urllib.parse import quote
 
 from threadkeep.config.explain import nearest
 from threadkeep.errors import ConfigError
+from threadkeep.model.queries import MAX_PAGE_SIZE
+from threadkeep.ports.bus import EVENTS_PER_RUN, FINISHED_RUNS_KEPT
+from threadkeep.ports.drivers import DATABASE_VARIABLES
 
 PREFIX = "THREADKEEP_"
-DATABASE_VARIABLES = ("THREADKEEP_DATABASE_URL", "DATABASE_URI", "POSTGRES_URI")
 DATABASE_FILE = ".threadkeep/threadkeep.db"
 
 # Variables of this project that mean a protection or a source of data: neglecting one would
@@ -80,7 +82,7 @@ class Settings:
     database_url: str
     max_page_size: int = _count(
         "MAX_PAGE_SIZE",
-        1000,
+        MAX_PAGE_SIZE,
         "rows",
         "The largest page of any list or search; a request may name 1,000 at most.",
     )
@@ -88,10 +90,16 @@ class Settings:
         "MAX_BODY_BYTES", 32 * 1024 * 1024, "bytes", "The largest request body."
     )
     events_per_run: int = _count(
-        "EVENTS_PER_RUN", 10_000, "events", "Events kept for readers that come back, per run."
+        "EVENTS_PER_RUN",
+        EVENTS_PER_RUN,
+        "events",
+        "Events kept for readers that come back, per run.",
     )
     finished_runs_kept: int = _count(
-        "FINISHED_RUNS_KEPT", 50, "runs", "Finished runs whose events are still kept."
+        "FINISHED_RUNS_KEPT",
+        FINISHED_RUNS_KEPT,
+        "runs",
+        "Finished runs whose events are still kept.",
     )
     heartbeat_seconds: float = _seconds(
         "HEARTBEAT_SECONDS", 15.0, "Silence on a stream after which a comment is sent.", least=0.1

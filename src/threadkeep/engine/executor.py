@@ -25,8 +25,6 @@ from threadkeep.rules.run_states import SERVER_RESTARTED
 
 logger = logging.getLogger(__name__)
 
-JOBS = 10
-LEASE_SECONDS = 30.0
 GRACE_SECONDS = 30.0  # how long a stopped run's thread waits for a node that cannot be stopped
 
 
@@ -54,8 +52,8 @@ class Executor:
         clock: Clock,
         *,
         owner: str,
-        jobs: int = JOBS,
-        lease_seconds: float = LEASE_SECONDS,
+        jobs: int,
+        lease_seconds: float,
         timeout_seconds: float | None = None,
         grace_seconds: float = GRACE_SECONDS,
     ) -> None:

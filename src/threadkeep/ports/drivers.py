@@ -10,10 +10,13 @@ from importlib.metadata import entry_points
 from typing import Protocol
 
 from threadkeep.errors import ConfigError
+from threadkeep.model.queries import MAX_PAGE_SIZE
 from threadkeep.ports.documents import AsyncDocumentStore, DocumentStore
 from threadkeep.ports.resources import ResourceStore
 
 GROUP = "threadkeep.drivers"
+# Of the environment; the first that is set names the database, the others are LangGraph's own.
+DATABASE_VARIABLES = ("THREADKEEP_DATABASE_URL", "DATABASE_URI", "POSTGRES_URI")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +27,7 @@ class DriverOptions:
         max_page_size: The largest page of the resource store, in rows.
     """
 
-    max_page_size: int = 1000
+    max_page_size: int = MAX_PAGE_SIZE
 
 
 class Driver(Protocol):

@@ -30,8 +30,7 @@ from threadkeep.model.queries import (
 )
 from threadkeep.model.runs import Admission, CancelAction, Claim, NewRun, Outcome, Run
 from threadkeep.model.threads import NewThread, Thread, ThreadState, ThreadStatus
-from threadkeep.model.unset import UNSET as UNSET
-from threadkeep.model.unset import Unset as Unset
+from threadkeep.model.unset import UNSET, Unset
 
 
 class AssistantRepo(Protocol):

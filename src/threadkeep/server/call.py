@@ -7,6 +7,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.types import ASGIApp
 
+from threadkeep.rules.paging import MAX_OFFSET
 from threadkeep.server import checks
 from threadkeep.server.bodies import read_body
 from threadkeep.server.checks import Check, Field, InvalidFieldError
@@ -110,7 +111,7 @@ class Call:
         given = self.request.query_params.get(name)
         if given is None:
             return default
-        if not given.isascii() or not given.isdecimal() or len(given) > len(str(checks.MAX_OFFSET)):
+        if not given.isascii() or not given.isdecimal() or len(given) > len(str(MAX_OFFSET)):
             raise InvalidFieldError(name, f"expected a whole number, got {checks.shown(given)}")
         number: int = check(int(given), name)
         return number

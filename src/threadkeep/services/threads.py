@@ -11,7 +11,8 @@ from threadkeep.engine.identifiers import new_id
 from threadkeep.errors import AlreadyExistsError, NotFoundError
 from threadkeep.model.queries import Listing, ThreadQuery
 from threadkeep.model.threads import NewThread, Thread
-from threadkeep.ports.resources import UNSET, ThreadRepo, Unset
+from threadkeep.model.unset import UNSET, Unset
+from threadkeep.ports.resources import ThreadRepo
 from threadkeep.services.runs import RunService
 from threadkeep.services.state import StateService
 

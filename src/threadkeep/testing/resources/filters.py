@@ -25,7 +25,6 @@ ODDITIES: Mapping[str, Mapping[str, Any]] = {
     "empty": {"x": ""},
     "none": {"x": []},
 }
-PRESENT = set(ODDITIES) - {"absent"}
 
 
 async def found(store: ResourceStore, given: Mapping[str, Any]) -> set[str]:
