@@ -504,6 +504,9 @@ class ForgetfulSaver(InMemorySaver):
     async def flush(self) -> None:
         raise StorageError("the disk is full")
 
+    def check_stored(self) -> None:
+        raise UnavailableError("too early to know")
+
 
 async def test_checkpoints_that_are_lost_are_an_error_where_people_look() -> None:
     resources = MemoryResourceStore()
@@ -515,6 +518,8 @@ async def test_checkpoints_that_are_lost_are_an_error_where_people_look() -> Non
         thread = await site.thread(thread_id)
         assert (result.run.status, body(result)) == ("error", {"__error__": error})
         assert (thread.status, thread.error) == ("error", error)
+        row = await site.runs.get(thread_id, result.run.run_id)
+        assert (row.status, row.error) == ("error", error)
 
 
 class BrokenStore:

@@ -210,7 +210,7 @@ async def test_a_job_that_fails_in_a_shared_transaction_fails_alone(
     await awaiting.insert(SCOPE, Batch([item(3)]))
     assert (await before.committed()).written
     with pytest.raises(ValueError, match="this job only"):
-        await failing
+        await failing.future
     assert (await behind.committed()).written
     assert count_of(blocking) == 3
 

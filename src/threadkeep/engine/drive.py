@@ -92,6 +92,11 @@ class Work:
         if not is_temporary(self.run):
             await saving.flush(self._written)
 
+    def check_stored(self) -> None:
+        """Refuse to go on unless the run's checkpoints are stored; see ``saving.check_stored``."""
+        if not is_temporary(self.run):
+            saving.check_stored(self._written)
+
     def state(self, status: ThreadStatus, *, error: Any = None) -> ThreadState | None:
         """Return what the run leaves on its thread; ``None`` when it changed nothing of it."""
         if self.publisher.values is ABSENT and not self.place.has_written:

@@ -132,6 +132,16 @@ class DocumentCheckpointSaver(BaseCheckpointSaver[Any]):
         if isinstance(self._async_documents, StagedDocuments):
             await self._async_documents.flush()
 
+    def check_stored(self) -> None:
+        """Refuse unless all that a ``staged`` view wrote is stored; see ``StagedDocuments.check``.
+
+        Raises:
+            NotFoundError: The thread was deleted meanwhile.
+            StorageError: The backend failed, or it is too early to know.
+        """
+        if isinstance(self._async_documents, StagedDocuments):
+            self._async_documents.check()
+
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Read one checkpoint, or the newest of a namespace; ``None`` when there is none."""
         return _tuple(self._run(self._get(config)))

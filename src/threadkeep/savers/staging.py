@@ -9,7 +9,7 @@ Reads pass through, and see what was staged. One object serves one run on one ev
 
 from collections.abc import Mapping, Sequence
 
-from threadkeep.errors import NotFoundError
+from threadkeep.errors import NotFoundError, UnavailableError
 from threadkeep.ports.documents import (
     Batch,
     Fetched,
@@ -32,6 +32,7 @@ class StagedDocuments:
     def __init__(self, store: StagingDocumentStore) -> None:
         self._store = store
         self._pending: list[tuple[str, Staged]] = []
+        self._failure: Exception | None = None  # the first; nothing that follows it is whole
 
     @property
     def max_body_bytes(self) -> int:
@@ -43,7 +44,13 @@ class StagedDocuments:
         await self._store.setup()
 
     async def insert(self, scope: Scope, batch: Batch) -> Inserted:
-        """Stage a batch; a required document that is absent shows in ``flush`` only."""
+        """Stage a batch; a required document that is absent shows in ``flush`` only.
+
+        Raises:
+            NotFoundError: A batch before it was lost, as ``flush`` says; so for StorageError.
+        """
+        if self._failure is not None:
+            raise self._failure
         staged = self._store.stage(scope, batch, within_seconds=LINGER_SECONDS)
         self._pending.append((_thread_of(batch), staged))
         return Inserted()
@@ -55,19 +62,37 @@ class StagedDocuments:
             NotFoundError: A batch was not written, because its thread or the checkpoint it
                 follows was deleted meanwhile.
             StorageError: The backend failed. Of several failures the first is raised, after all
-                batches were waited for.
+                batches were waited for; it is raised again each time.
         """
-        failure: Exception | None = None
         while self._pending:
-            thread_id, staged = self._pending.pop(0)
+            thread_id, staged = self._pending[0]
             try:
                 inserted = await staged.committed()
                 if not inserted.written:
                     raise NotFoundError("thread", thread_id)
             except Exception as error:
-                failure = failure or error
-        if failure is not None:
-            raise failure
+                self._failure = self._failure or error
+            self._pending.pop(0)
+        if self._failure is not None:
+            raise self._failure
+
+    def check(self) -> None:
+        """Refuse unless all that was staged is durable, or becomes so with this transaction.
+
+        Never waits; to be called inside a unit of work handed over after it, see ``Staged``.
+
+        Raises:
+            NotFoundError: As ``flush``; so for StorageError.
+            UnavailableError: It is too early to know.
+        """
+        if self._failure is not None:
+            raise self._failure
+        for thread_id, staged in self._pending:
+            inserted = staged.so_far()
+            if inserted is None:
+                raise UnavailableError("what a run wrote is not committed yet")
+            if not inserted.written:
+                raise NotFoundError("thread", thread_id)
 
     async def fetch(
         self, scope: Scope, thread_id: str, refs: Sequence[bytes], *, nodes: bool = False

@@ -431,3 +431,7 @@ class _Committed:
     async def committed(self) -> Inserted:
         """See ``Staged.committed``."""
         return self.inserted
+
+    def so_far(self) -> Inserted:
+        """See ``Staged.so_far``."""
+        return self.inserted

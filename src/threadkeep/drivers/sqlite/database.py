@@ -19,7 +19,7 @@ from threadkeep.drivers.sql.database import Work
 from threadkeep.drivers.sqlite.address import Address
 from threadkeep.drivers.sqlite.scripts import split
 from threadkeep.drivers.sqlite.sessions import Session, open_reader, open_writer
-from threadkeep.drivers.sqlite.writer import Writer
+from threadkeep.drivers.sqlite.writer import Submitted, Writer
 
 T = TypeVar("T")
 
@@ -95,9 +95,9 @@ class SqliteDatabase:
 
     async def write_soon(self, work: Callable[[Session], T], *, scrub: bool = False) -> T:
         """Run a unit in a transaction; it is done also when the caller stops waiting."""
-        return await self._writer.submit(work, scrub=scrub)
+        return await self._writer.submit(work, scrub=scrub).future
 
-    def stage(self, work: Callable[[Session], T], *, within_seconds: float) -> "asyncio.Future[T]":
+    def stage(self, work: Callable[[Session], T], *, within_seconds: float) -> Submitted[T]:
         """Hand a unit over that commits within a time, or with what is handed over next."""
         return self._writer.submit(work, within_seconds=within_seconds)
 

@@ -9,6 +9,7 @@ from threadkeep.drivers.sqlite import document_writes as writes
 from threadkeep.drivers.sqlite.database import SqliteDatabase
 from threadkeep.drivers.sqlite.document_rows import pack_scope
 from threadkeep.drivers.sqlite.sessions import Session
+from threadkeep.drivers.sqlite.writer import Submitted
 from threadkeep.ports.clock import Clock, SystemClock
 from threadkeep.ports.documents import (
     Batch,
@@ -218,9 +219,21 @@ class AsyncSqliteDocumentStore:
 class _Staged:
     """A batch in the writer's queue."""
 
-    def __init__(self, inserted: "asyncio.Future[Inserted]") -> None:
-        self._inserted = inserted
+    def __init__(self, submitted: Submitted[Inserted]) -> None:
+        self._job = submitted.job
+        self._inserted = submitted.future
+        self._inserted.add_done_callback(_noticed)
 
     async def committed(self) -> Inserted:
         """See ``Staged.committed``; giving up waiting does not take the batch back."""
         return await asyncio.shield(self._inserted)
+
+    def so_far(self) -> Inserted | None:
+        """See ``Staged.so_far``."""
+        return self._job.so_far()
+
+
+def _noticed(inserted: "asyncio.Future[Inserted]") -> None:
+    """Take a failure for heard: whoever staged the batch may be gone by then."""
+    if not inserted.cancelled():
+        inserted.exception()
