@@ -18,7 +18,7 @@ Key = tuple[Scalar, ...]
 
 REF_BYTES = 12  # an address: 10^6 threads of 10^5 documents collide with odds of 6e-14
 PART_BYTES = 256 * 1024  # a body above this is split, so that no broker limit is ever met
-READ_BYTES = 2 * 1024 * 1024  # a quarter of the seed's broker limit: no reply is larger
+READ_BYTES = 2 * 1024 * 1024  # no reply is larger; a quarter of the 8 MiB at which brokers end
 FIND_LIMIT = 1000  # documents in one page, at most
 IN_LIMIT = 1000  # values of one ``In``, at most
 
