@@ -8,7 +8,7 @@ that asked for it, so a lost connection ends a run only where the caller said so
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
@@ -451,15 +451,12 @@ class RunService:
         if await self._resources.threads.get(thread_id) is None:
             raise NotFoundError("thread", thread_id)
 
-    async def _detached(self, work: Awaitable[T]) -> T:
+    async def _detached(self, work: Coroutine[Any, Any, T]) -> T:
         """Do something to its end even if the caller is cancelled meanwhile."""
         return await asyncio.shield(self._spawn(work))
 
-    def _spawn(self, work: Awaitable[T]) -> asyncio.Task[T]:
-        async def done() -> T:
-            return await work
-
-        task = asyncio.create_task(done())
+    def _spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._done)
         return task
