@@ -45,7 +45,7 @@ class Record:
         self.entries = entries
         self.lists = lists
         self.others = set(others)
-        self.size_bytes = 1024 + sum(memory.size_bytes for memory in lists.values())
+        self.size_bytes = 1024 + sum(memory.prints.size_bytes for memory in lists.values())
         self._named: set[bytes] | None = None
 
     @property
@@ -120,6 +120,7 @@ class Known:
         self._guard = guard
         self._capacity = capacity_bytes
         self._records: OrderedDict[Place, Record] = OrderedDict()
+        self._heads: dict[tuple[str, str], list[Place]] = {}
         self._records_bytes = 0
         self._documents: OrderedDict[tuple[str, bytes], Document] = OrderedDict()
         self._documents_bytes = 0
@@ -138,8 +139,9 @@ class Known:
         """Take in a checkpoint that is stored."""
         with self._guard:
             self._drop(record.place)
-            heads = [place for place in self._records if place[:2] == record.place[:2]]
-            for place in heads[: len(heads) + 1 - HEADS]:
+            heads = self._heads.setdefault(record.place[:2], [])
+            heads.append(record.place)
+            for place in heads[:-HEADS]:
                 self._drop(place)
             self._records[record.place] = record
             self._records_bytes += record.size_bytes
@@ -218,3 +220,7 @@ class Known:
         record = self._records.pop(place, None)
         if record is not None:
             self._records_bytes -= record.size_bytes
+            heads = self._heads[place[:2]]
+            heads.remove(place)
+            if not heads:
+                del self._heads[place[:2]]
