@@ -13,10 +13,12 @@ import orjson
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.store.base import BaseStore
 
+from threadkeep.engine.exits import graph_failures
 from threadkeep.engine.graphs import Graphs
 from threadkeep.engine.json import encode, mirrored
 from threadkeep.engine.kwargs import CHECKPOINT_KEYS
 from threadkeep.errors import (
+    GraphError,
     GraphLoadError,
     InvalidRequestError,
     NotFoundError,
@@ -70,6 +72,7 @@ class StateService:
 
         Raises:
             NotFoundError: No such thread or checkpoint, or its graph is not served any more.
+            GraphError: The graph's own code fails on what is stored.
         """
         thread = await self._thread(thread_id)
         config = _config(thread_id, checkpoint)
@@ -101,6 +104,7 @@ class StateService:
 
         Raises:
             NotFoundError: No such thread, or its graph is not served any more.
+            GraphError: The graph's own code fails on what is stored.
         """
         thread = await self._thread(thread_id)
         place = {k: v for k, v in (checkpoint or {}).items() if k != "checkpoint_id"}
@@ -164,8 +168,8 @@ class StateService:
                 if graph is None:
                     return thread
                 head = await _read(graph, _config(thread.thread_id, None), subgraphs=False)
-        except (NotFoundError, GraphLoadError):
-            return thread  # its graph is not served now; the rest of the row still stands
+        except (NotFoundError, GraphLoadError, GraphError):
+            return thread  # its graph cannot read them now; the rest of the row still stands
         return replace(thread, values=head.values)
 
     async def _thread(self, thread_id: str) -> Thread:
@@ -184,10 +188,11 @@ class StateService:
             return
         below = thread.config.get("configurable") or {}
         config = {**thread.config, "configurable": {**below, "thread_id": thread.thread_id}}
-        async with self._graphs.open(
-            graph_id, config, saver=self._saver, store=self._store, purpose=purpose
-        ) as graph:
-            yield graph
+        with graph_failures(graph_id):
+            async with self._graphs.open(
+                graph_id, config, saver=self._saver, store=self._store, purpose=purpose
+            ) as graph:
+                yield graph
 
 
 def _config(thread_id: str, checkpoint: Mapping[str, Any] | None) -> "RunnableConfig":
