@@ -23,6 +23,7 @@ from threadkeep.ports.documents import (
     Usage,
 )
 from threadkeep.rules.document_checks import (
+    MAX_BODY_BYTES,
     check_batch,
     check_find,
     check_keys,
@@ -30,21 +31,18 @@ from threadkeep.rules.document_checks import (
     check_scope,
 )
 
-MAX_BODY_BYTES = 4 * 1024 * 1024  # twice a reply, so that callers meet one that fills it alone
-
 
 class _Documents:
     """Checked requests as units of work: what the two faces share."""
 
-    def __init__(self, database: SqliteDatabase, clock: Clock, max_body_bytes: int) -> None:
-        self.max_body_bytes = max_body_bytes
+    def __init__(self, database: SqliteDatabase, clock: Clock) -> None:
         self._clock = clock
         self._threads = writes.Threads()
         database.load("threadkeep.drivers.sqlite", "documents.sql")
         database.on_rollback(self._threads.forget_all)
 
     def insert(self, scope: Scope, batch: Batch) -> writes.Insertion | None:
-        thread_id = check_batch(batch, self.max_body_bytes)
+        thread_id = check_batch(batch, MAX_BODY_BYTES)
         check_scope(scope, thread_id)
         if thread_id is None:
             return None
@@ -96,20 +94,14 @@ def _nothing(_: Session) -> Inserted:
 class SqliteDocumentStore:
     """The blocking face; it runs on the calling thread."""
 
-    def __init__(
-        self,
-        database: SqliteDatabase,
-        *,
-        clock: Clock | None = None,
-        max_body_bytes: int = MAX_BODY_BYTES,
-    ) -> None:
+    def __init__(self, database: SqliteDatabase, *, clock: Clock | None = None) -> None:
         self._database = database
-        self._documents = _Documents(database, clock or SystemClock(), max_body_bytes)
+        self._documents = _Documents(database, clock or SystemClock())
 
     @property
     def max_body_bytes(self) -> int:
         """See ``DocumentStore.max_body_bytes``."""
-        return self._documents.max_body_bytes
+        return MAX_BODY_BYTES
 
     def setup(self) -> None:
         """See ``DocumentStore.setup``."""
@@ -153,20 +145,14 @@ class SqliteDocumentStore:
 class AsyncSqliteDocumentStore:
     """The awaiting face, with staging; writes join the shared writer's next transaction."""
 
-    def __init__(
-        self,
-        database: SqliteDatabase,
-        *,
-        clock: Clock | None = None,
-        max_body_bytes: int = MAX_BODY_BYTES,
-    ) -> None:
+    def __init__(self, database: SqliteDatabase, *, clock: Clock | None = None) -> None:
         self._database = database
-        self._documents = _Documents(database, clock or SystemClock(), max_body_bytes)
+        self._documents = _Documents(database, clock or SystemClock())
 
     @property
     def max_body_bytes(self) -> int:
         """See ``DocumentStore.max_body_bytes``."""
-        return self._documents.max_body_bytes
+        return MAX_BODY_BYTES
 
     async def setup(self) -> None:
         """See ``DocumentStore.setup``."""
