@@ -19,6 +19,8 @@ REPOS = {
     ("port", "suites"),
     [
         (documents.AsyncDocumentStore, "document*.py"),
+        (documents.StagingDocumentStore, "document_staging.py"),
+        (documents.Staged, "document_staging.py"),
         (bus.EventBus, "bus.py"),
         (bus.Subscription, "bus.py"),
     ],
