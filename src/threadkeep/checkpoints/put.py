@@ -11,7 +11,7 @@ from typing import Any
 
 from threadkeep.checkpoints import metadata as metadata_documents
 from threadkeep.checkpoints.bodies import seal
-from threadkeep.checkpoints.codec import Codec
+from threadkeep.checkpoints.codec import Codec, storing
 from threadkeep.checkpoints.drafts import Draft
 from threadkeep.checkpoints.entries import Entry
 from threadkeep.checkpoints.known import Known, Place, Record, Reliance
@@ -20,7 +20,7 @@ from threadkeep.checkpoints.rows import OWN_KEYS, Row, row_plain, shape_plain
 from threadkeep.checkpoints.steps import Insert, Pause, Steps, UnderWay
 from threadkeep.checkpoints.threads import thread_is_stored
 from threadkeep.checkpoints.values import ListMemory, Path, encode
-from threadkeep.errors import NotFoundError, ValueNotStorableError
+from threadkeep.errors import NotFoundError
 from threadkeep.ports.documents import CHECKPOINTS, Batch, Document, Inserted
 
 
@@ -104,6 +104,8 @@ def _sources(request: Put, known: Known, parent: Record | None) -> list[Record]:
     sources = [] if parent is None else [parent]
     parents = request.metadata.get("parents")
     for namespace, checkpoint_id in parents.items() if isinstance(parents, Mapping) else ():
+        if not isinstance(checkpoint_id, str):
+            continue
         record = known.record((request.place[0], namespace, checkpoint_id))
         if record is not None and record not in sources:
             sources.append(record)
@@ -118,16 +120,12 @@ def _encode(request: Put, parent: Record | None, draft: Draft) -> _Encoded:
     for channel, value in checkpoint["channel_values"].items():
         if channel in kept:
             continue
-        try:
-            entry, found = encode(value, (channel,), draft, lists)
-        except (TypeError, ValueError, RecursionError) as error:
-            raise ValueNotStorableError(
-                f"the value of channel {channel!r} cannot be stored: {error}"
-            ) from error
-        encoded.entries[channel] = entry
+        with storing(f"the value of channel {channel!r}"):
+            encoded.entries[channel], found = encode(value, (channel,), draft, lists)
         encoded.lists |= found
     for key in checkpoint.keys() - OWN_KEYS:
-        encoded.extras[key], _ = encode(checkpoint[key], (key,), draft, {})
+        with storing(f"the checkpoint's {key!r}"):
+            encoded.extras[key], _ = encode(checkpoint[key], (key,), draft, {})
     if parent is not None:
         _adopt(encoded, request, parent)
     return encoded
@@ -148,22 +146,21 @@ def _unchanged(versions: Mapping[str, Any], parent: Record | None) -> set[str]:
 
 def _adopt(encoded: _Encoded, request: Put, parent: Record) -> None:
     """Take over the parent's entries of unchanged channels."""
-    for channel in _unchanged(request.checkpoint["channel_versions"], parent):
+    kept = _unchanged(request.checkpoint["channel_versions"], parent)
+    for channel in kept:
         encoded.entries.pop(channel, None)
         if channel in parent.entries:
             encoded.entries[channel] = parent.entries[channel]
-        for path in [path for path in encoded.lists if path[0] == channel]:
-            del encoded.lists[path]
-        encoded.lists |= {
-            path: memory for path, memory in parent.lists.items() if path[0] == channel
-        }
+    encoded.lists = {path: memory for path, memory in encoded.lists.items() if path[0] not in kept}
+    encoded.lists |= {path: memory for path, memory in parent.lists.items() if path[0] in kept}
 
 
 def _finish(request: Put, encoded: _Encoded, requires: Sequence[Any]) -> tuple[list[Batch], Record]:
     """Make the batches that store a checkpoint, and what is known once they are written."""
     checkpoint, draft = request.checkpoint, encoded.draft
     thread_id, namespace, checkpoint_id = request.place
-    fields, meta = metadata_documents.store(request.metadata, draft)
+    with storing("the checkpoint's metadata"):
+        fields, meta = metadata_documents.store(request.metadata, draft)
     row = Row(
         checkpoint.get("v"),
         checkpoint.get("ts"),
@@ -174,9 +171,10 @@ def _finish(request: Put, encoded: _Encoded, requires: Sequence[Any]) -> tuple[l
         encoded.extras,
         meta,
     )
-    shape = shape_plain(row)
-    shape_ref = draft.blob(shape)
-    plain, refs = row_plain(row, shape, shape_ref)
+    with storing("a name or version in the checkpoint"):
+        shape = shape_plain(row)
+        shape_ref = draft.blob(shape)
+        plain, refs = row_plain(row, shape, shape_ref)
     document = Document(
         thread_id,
         CHECKPOINTS,

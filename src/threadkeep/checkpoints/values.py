@@ -71,6 +71,7 @@ def encode(
 def _encode_dict(
     value: dict[Any, Any], path: Path, draft: Draft, old: ListMemories
 ) -> tuple[Entry, dict[Path, ListMemory]]:
+    value = value.copy()  # another thread may change it meanwhile
     by_key = all(type(key) is str for key in value)
     if not by_key or not any(type(inner) is list and inner for inner in value.values()):
         plain = draft.codec.dump(value)
@@ -88,6 +89,7 @@ def _encode_dict(
 def _encode_list(
     value: list[Any], path: Path, draft: Draft, old: ListMemories
 ) -> tuple[Entry, dict[Path, ListMemory]]:
+    value = value.copy()  # another thread may change it meanwhile
     before = old.get(path, _NO_LIST)
     kept = before.prints.unchanged(value)
     marks, taken = _marks(value, kept, before, draft)

@@ -8,7 +8,7 @@ import asyncio
 import copy
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from langchain_core.runnables import RunnableConfig
@@ -298,8 +298,9 @@ class DocumentCheckpointSaver(BaseCheckpointSaver[Any]):
         if "checkpoint_ns" not in config["configurable"]:
             raise InvalidRequestError("put needs configurable.checkpoint_ns; '' is the root's")
         thread_id, namespace, parent_id = _address(config)
-        parents = given.get("parents") or {}
-        for ancestor in ((namespace, parent_id), *parents.items()):
+        parents = given.get("parents")
+        ancestors = parents.items() if isinstance(parents, Mapping) else ()
+        for ancestor in ((namespace, parent_id), *ancestors):
             if ancestor[1] is not None:
                 self._refuse_if_gone((thread_id, str(ancestor[0]), str(ancestor[1])))
         place = (thread_id, namespace, _text("checkpoint id", checkpoint["id"]))
