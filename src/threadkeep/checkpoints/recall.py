@@ -4,10 +4,11 @@ from threadkeep.checkpoints.bodies import unseal
 from threadkeep.checkpoints.codec import Codec
 from threadkeep.checkpoints.entries import Entry, Keyed, Tree
 from threadkeep.checkpoints.known import Place, Record
-from threadkeep.checkpoints.reading import Documents, Reader, fetch
+from threadkeep.checkpoints.reading import Documents, Reader, fetch, naming, still_stored
 from threadkeep.checkpoints.rows import Row, read_row
 from threadkeep.checkpoints.steps import Steps
 from threadkeep.checkpoints.values import ListMemory, Path
+from threadkeep.errors import CorruptionError, NotFoundError
 from threadkeep.ports.documents import CHECKPOINTS, Document, Find, Is, Page
 
 
@@ -16,6 +17,10 @@ def recall(place: Place, codec: Codec) -> Steps[Record | None]:
 
     Returns:
         What is known of it then, or ``None`` when it is not stored.
+
+    Raises:
+        NotFoundError: It was deleted while it was read.
+        CorruptionError: A document it names is missing, or is not what it should be.
     """
     thread_id, namespace, checkpoint_id = place
     page: Page = yield Find(
@@ -28,9 +33,17 @@ def recall(place: Place, codec: Codec) -> Steps[Record | None]:
         return None
     document = page.documents[0]
     found: Documents = {}
-    yield from fetch(thread_id, document.refs, found)
-    reader = Reader(codec, found)
-    return record_of(place, row_of(document, reader), document, _lists_of(document, reader))
+    try:
+        yield from fetch(thread_id, document.refs, found)
+        shape = found[document.refs[0]]
+        yield from fetch(thread_id, shape.refs, found)  # its parts, where it has so many names
+    except CorruptionError:
+        if (yield from still_stored([document])):
+            raise
+        raise NotFoundError("thread", thread_id) from None
+    reader = Reader(codec, found, found.keys())
+    with naming(document):
+        return record_of(place, row_of(document, reader), document, _lists_of(document, reader))
 
 
 def row_of(document: Document, reader: Reader) -> Row:
