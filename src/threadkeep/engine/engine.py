@@ -4,13 +4,14 @@ It holds nothing of a run; ``executor`` decides when one runs, is stopped and is
 """
 
 import importlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from threadkeep.engine.cancel import Stop, outcome_of
 from threadkeep.engine.graphs import Graphs
 from threadkeep.engine.json import encode, error_of
-from threadkeep.errors import NotSupportedError
+from threadkeep.errors import NotFoundError, NotSupportedError
 from threadkeep.model.runs import ERROR, INTERRUPT, Outcome, Run
 from threadkeep.model.threads import Thread, ThreadState
 from threadkeep.ports.bus import EventBus
@@ -99,6 +100,16 @@ class Engine:
         saving = importlib.import_module("threadkeep.engine.saving")
         if not saving.can_roll_back(self._saver):
             raise NotSupportedError(saving.cannot_roll_back(self._saver))
+
+    async def check_checkpoint(self, thread_id: str, place: Mapping[str, Any]) -> None:
+        """Refuse a checkpoint to start from that is not there: a run would start from nothing.
+
+        Raises:
+            NotFoundError: The thread has no such checkpoint.
+        """
+        at = {"checkpoint_ns": "", **place, "thread_id": thread_id}
+        if await self._saver.aget_tuple({"configurable": at}) is None:
+            raise NotFoundError("checkpoint", place["checkpoint_id"])
 
     async def roll_back(self, run: Run) -> None:
         """Remove every checkpoint a run wrote."""

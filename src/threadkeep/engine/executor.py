@@ -7,8 +7,9 @@ spans) reaches the graph, and a lost request takes no run with it.
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextvars import Context
+from typing import Any
 
 from threadkeep.engine.cancel import Stop, stop_for
 from threadkeep.engine.endings import Endings
@@ -149,6 +150,10 @@ class Executor:
     def check_roll_back(self) -> None:
         """Refuse where runs cannot be rolled back; see ``Engine.check_roll_back``."""
         self._engine.check_roll_back()
+
+    async def check_checkpoint(self, thread_id: str, place: Mapping[str, Any]) -> None:
+        """Refuse a checkpoint that is not there; see ``Engine.check_checkpoint``."""
+        await self._engine.check_checkpoint(thread_id, place)
 
     async def result_of(self, run: Run) -> RunResult:
         """Return the result of a run that ended some time ago."""

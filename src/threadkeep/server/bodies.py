@@ -212,6 +212,27 @@ NAMESPACE_LISTING = (
 )
 
 NODES = checks.list_of(checks.text())
+SEND_FIELDS = (
+    Field("node", checks.text(at_least=1), required=True),
+    Field("input", checks.anything),
+)
+
+
+def target(value: Any, path: str) -> Any:
+    """Check where a command goes: the name of a node, or a node with an input of its own."""
+    if isinstance(value, dict):
+        checks.read_fields(value, SEND_FIELDS, path)
+    elif not isinstance(value, str):
+        raise checks.wrong(value, path, 'the name of a node, or {"node", "input"}')
+    return value
+
+
+def goto(value: Any, path: str) -> Any:
+    """Check one such place or several."""
+    return TARGETS(value, path) if isinstance(value, list) else target(value, path)
+
+
+TARGETS = checks.list_of(target)
 CONFIG_FIELDS = (
     Field("configurable", checks.json_object),
     Field("tags", checks.list_of(checks.text())),
@@ -221,7 +242,7 @@ CONFIG_FIELDS = (
 COMMAND_FIELDS = (
     Field("resume", checks.anything),
     Field("update", checks.anything),
-    Field("goto", checks.anything),
+    Field("goto", goto),
 )
 
 
@@ -234,8 +255,8 @@ def config(value: Any, path: str) -> dict[str, Any]:
 
 def command(value: Any, path: str) -> dict[str, Any]:
     """Check a command; at least one of its parts must be there."""
-    checks.read_fields(value, COMMAND_FIELDS, path)
-    if not any(field.name in value for field in COMMAND_FIELDS):
+    read = checks.read_fields(value, COMMAND_FIELDS, path)
+    if all(part is None for part in read.values()):
         raise checks.wrong(value, path, 'an object with "resume", "update" or "goto"')
     found: dict[str, Any] = value
     return found

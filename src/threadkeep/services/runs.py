@@ -306,6 +306,8 @@ class RunService:
             self._executor.check_roll_back()
         assistant = await self._assistant(request.assistant_id)
         thread_id = request.thread_id or new_id()
+        if request.checkpoint and request.checkpoint.get("checkpoint_id") is not None:
+            await self._executor.check_checkpoint(thread_id, request.checkpoint)
         new = NewRun(
             run_id=run_id,
             thread_id=thread_id,

@@ -142,7 +142,7 @@ class StateService:
         Raises:
             InvalidRequestError: The thread belongs to no graph yet, or the graph refuses the values
                 or the node.
-            NotFoundError: No such thread, or its graph is not served any more.
+            NotFoundError: No such thread or checkpoint, or its graph is not served any more.
             ThreadBusyError: A run of the thread is pending or running.
         """
         thread = await self._thread(thread_id)
@@ -154,6 +154,8 @@ class StateService:
                     f"thread {thread_id!r} belongs to no graph yet, so its state has no shape; "
                     "run a graph on it first, or set metadata.graph_id"
                 )
+            if (checkpoint or {}).get("checkpoint_id") is not None:
+                await _check_present(graph, _config(thread_id, checkpoint))
             written = await _write(graph, _config(thread_id, checkpoint), values, as_node)
             head = await _read(graph, _config(thread_id, None), subgraphs=False)
         await self._threads.record_state(thread_id, _left(head))
@@ -222,6 +224,12 @@ async def _read(graph: "Graph", config: "RunnableConfig", *, subgraphs: bool) ->
         if namespace and not isinstance(error, ThreadkeepError):
             raise NotFoundError("subgraph", namespace) from error
         raise
+
+
+async def _check_present(graph: "Graph", config: "RunnableConfig") -> None:
+    """Refuse a checkpoint that is not there: an update of it would start from nothing."""
+    if (await _read(graph, config, subgraphs=False)).created_at is None:
+        raise NotFoundError("checkpoint", config["configurable"]["checkpoint_id"])
 
 
 async def _write(
