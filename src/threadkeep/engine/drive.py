@@ -12,9 +12,9 @@ from langgraph.store.base import BaseStore
 from threadkeep.engine import saving
 from threadkeep.engine.graphs import Graphs
 from threadkeep.engine.inputs import graph_config, graph_context, graph_input
-from threadkeep.engine.json import encode, mirrored
+from threadkeep.engine.json import encode, interrupts_json, mirrored
 from threadkeep.engine.kwargs import is_temporary
-from threadkeep.engine.stream import ABSENT, Publisher, interrupts_json
+from threadkeep.engine.stream import ABSENT, Publisher
 from threadkeep.model.runs import INTERRUPT, Run
 from threadkeep.model.threads import ThreadState, ThreadStatus
 from threadkeep.ports.bus import EventBus

@@ -34,6 +34,16 @@ def encode(value: Any) -> bytes:
         return json.dumps(_rebuilt(value, ()), separators=(",", ":")).encode()
 
 
+def interrupts_json(interrupts: Iterable[Any]) -> list[dict[str, Any]]:
+    """Return interrupts as the wire has them; ``response_schema`` only where there is one."""
+    found: list[dict[str, Any]] = []
+    for interrupt in interrupts:
+        shown = {"value": interrupt.value, "id": interrupt.id}
+        schema = getattr(interrupt, "response_schema", None)
+        found.append(shown if schema is None else {**shown, "response_schema": schema})
+    return found
+
+
 def mirrored(encoded: bytes) -> Mapping[str, Any] | None:
     """Return encoded state values as a thread's row keeps them; ``None`` where it cannot.
 

@@ -19,7 +19,7 @@ from typing import Any
 from langchain_core.messages import BaseMessageChunk, message_chunk_to_message
 from langgraph.types import Interrupt
 
-from threadkeep.engine.json import encode
+from threadkeep.engine.json import encode, interrupts_json
 from threadkeep.engine.kwargs import CHECKPOINT_KEYS
 from threadkeep.engine.lifecycle import Lifecycle
 from threadkeep.model.runs import INTERRUPT
@@ -158,16 +158,6 @@ class _Messages:
             yield "partial", [message_chunk_to_message(whole)]
             if getattr(message, "chunk_position", None) == "last":
                 yield "complete", [message_chunk_to_message(whole)]
-
-
-def interrupts_json(interrupts: Collection[Any]) -> list[dict[str, Any]]:
-    """Return interrupts as the wire has them; ``response_schema`` only where there is one."""
-    found = []
-    for interrupt in interrupts:
-        shown = {"value": interrupt.value, "id": interrupt.id}
-        schema = getattr(interrupt, "response_schema", None)
-        found.append(shown if schema is None else {**shown, "response_schema": schema})
-    return found
 
 
 def _shaped(mode: str, chunk: Any) -> Any:

@@ -15,7 +15,7 @@ from langgraph.store.base import BaseStore
 
 from threadkeep.engine.exits import graph_failures
 from threadkeep.engine.graphs import Graphs
-from threadkeep.engine.json import encode, mirrored
+from threadkeep.engine.json import encode, interrupts_json, mirrored
 from threadkeep.engine.kwargs import CHECKPOINT_KEYS
 from threadkeep.errors import (
     GraphError,
@@ -211,7 +211,9 @@ def _left(head: "StateSnapshot") -> ThreadState:
         values=mirrored(encode(head.values)),
         head_checkpoint_id=head.config["configurable"].get("checkpoint_id"),
         interrupts={
-            task.id: orjson.loads(encode(task.interrupts)) for task in head.tasks if task.interrupts
+            task.id: orjson.loads(encode(interrupts_json(task.interrupts)))
+            for task in head.tasks
+            if task.interrupts
         },
     )
 
