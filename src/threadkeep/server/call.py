@@ -32,11 +32,6 @@ class Call:
     services: Services
     options: ServerOptions
 
-    def path_to(self, path: str) -> str:
-        """Return a path of this server as clients see it, below where it is mounted."""
-        root: str = self.request.scope.get("root_path", "")
-        return root + path
-
     def ident(self, name: str) -> str:
         """Return a UUID of the path in its usual spelling.
 
