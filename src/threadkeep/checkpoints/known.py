@@ -211,6 +211,13 @@ class Known:
             while len(self._gone) > THREADS_GONE:
                 self._gone.popitem(last=False)
 
+    def doubt(self) -> None:
+        """Drop all that a put could rely on: some of it may not have been stored after all."""
+        with self._guard:
+            for place in [*self._records]:
+                self._drop(place)
+            self._tasks.clear()
+
     def gone_at(self, thread_id: str) -> int | None:
         """Say when a thread was last deleted, as far as is known."""
         with self._guard:

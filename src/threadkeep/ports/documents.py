@@ -394,11 +394,25 @@ class StagingDocumentStore(AsyncDocumentStore, Protocol):
     process sees what was staged before it.
     """
 
-    def stage(self, scope: Scope, batch: Batch, *, within_seconds: float) -> "Staged":
+    def stage(
+        self,
+        scope: Scope,
+        batch: Batch,
+        *,
+        within_seconds: float,
+        after: "Staged | None" = None,
+    ) -> "Staged":
         """Hand over a batch that is to be committed within a time, or with the next write.
 
         Returns at once; must be called on the running event loop. The batch is checked as
         ``insert`` checks it, before it is taken.
+
+        Args:
+            scope: Whose documents.
+            batch: What to write.
+            within_seconds: When it is due.
+            after: A batch that was staged here before, and that this one relies on: where that
+                one is not written, for whatever reason, neither is this one.
 
         Raises:
             InvalidRequestError: See ``DocumentStore.insert``.

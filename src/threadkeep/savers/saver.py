@@ -29,7 +29,7 @@ from threadkeep.checkpoints.put import Put, put
 from threadkeep.checkpoints.steps import Steps, arun, perform, run
 from threadkeep.checkpoints.threads import delete_thread, is_later, ticks
 from threadkeep.checkpoints.writes import PutWrites, put_writes
-from threadkeep.errors import InvalidRequestError, NotFoundError
+from threadkeep.errors import InvalidRequestError, NotFoundError, ThreadkeepError
 from threadkeep.ports.documents import AsyncDocumentStore, DocumentStore, Scope
 from threadkeep.savers.opening import Opening
 from threadkeep.savers.serde import MessageSerializer
@@ -130,7 +130,11 @@ class DocumentCheckpointSaver(BaseCheckpointSaver[Any]):
             StorageError: The backend failed.
         """
         if isinstance(self._async_documents, StagedDocuments):
-            await self._async_documents.flush()
+            try:
+                await self._async_documents.flush()
+            except ThreadkeepError:
+                self._known.doubt()  # it may hold what was lost for stored
+                raise
 
     def check_stored(self) -> None:
         """Refuse unless all that a ``staged`` view wrote is stored; see ``StagedDocuments.check``.

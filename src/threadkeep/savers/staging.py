@@ -32,6 +32,7 @@ class StagedDocuments:
     def __init__(self, store: StagingDocumentStore) -> None:
         self._store = store
         self._pending: list[tuple[str, Staged]] = []
+        self._last: Staged | None = None
         self._failure: Exception | None = None  # the first; nothing that follows it is whole
 
     @property
@@ -46,12 +47,15 @@ class StagedDocuments:
     async def insert(self, scope: Scope, batch: Batch) -> Inserted:
         """Stage a batch; a required document that is absent shows in ``flush`` only.
 
+        Each batch relies on the one before it: once one is lost, none that follows is written.
+
         Raises:
             NotFoundError: A batch before it was lost, as ``flush`` says; so for StorageError.
         """
         if self._failure is not None:
             raise self._failure
-        staged = self._store.stage(scope, batch, within_seconds=LINGER_SECONDS)
+        staged = self._store.stage(scope, batch, within_seconds=LINGER_SECONDS, after=self._last)
+        self._last = staged
         self._pending.append((_thread_of(batch), staged))
         return Inserted()
 

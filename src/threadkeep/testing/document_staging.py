@@ -94,6 +94,24 @@ class StagingSuite:
         assert not (await refused.committed()).written
         assert await page_of(documents, scope, Find(ITEMS, THREAD)) == []
 
+    async def test_a_batch_that_relies_on_one_that_is_not_written_is_not_written(
+        self, documents: StagingDocumentStore, scope: Scope
+    ) -> None:
+        absent = (CHECKPOINTS, checkpoint(1).key)
+        lost = documents.stage(
+            scope, Batch([item(1)], requires=[absent]), within_seconds=SOON_SECONDS
+        )
+        relying = documents.stage(scope, Batch([item(2)]), within_seconds=SOON_SECONDS, after=lost)
+        further = documents.stage(
+            scope, Batch([item(3)]), within_seconds=SOON_SECONDS, after=relying
+        )
+        other = documents.stage(scope, Batch([item(4)]), within_seconds=SOON_SECONDS)
+        last = documents.stage(scope, Batch([item(5)]), within_seconds=SOON_SECONDS, after=other)
+        assert (await last.committed()).written
+        assert not (await relying.committed()).written
+        assert not (await further.committed()).written
+        assert await page_of(documents, scope, Find(ITEMS, THREAD)) == [item(4), item(5)]
+
     async def test_what_insert_refuses_is_not_taken(
         self, documents: StagingDocumentStore, scope: Scope
     ) -> None:

@@ -1,7 +1,7 @@
 """The document store in a SQLite file: both faces, over one database and one writer."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from threadkeep.drivers.sqlite import document_reads as reads
@@ -91,6 +91,14 @@ def _nothing(_: Session) -> Inserted:
     return Inserted()
 
 
+def _following(session: Session, *, after: Staged, work: Callable[[Session], Inserted]) -> Inserted:
+    """Write a batch where the one it relies on is written; what that one raised is raised."""
+    before = after.so_far()
+    if before is None or not before.written:
+        return Inserted(written=False)
+    return work(session)
+
+
 class SqliteDocumentStore:
     """The blocking face; it runs on the calling thread."""
 
@@ -162,9 +170,13 @@ class AsyncSqliteDocumentStore:
         """See ``DocumentStore.insert``."""
         return await self._database.write_soon(self._documents.insert(scope, batch) or _nothing)
 
-    def stage(self, scope: Scope, batch: Batch, *, within_seconds: float) -> Staged:
+    def stage(
+        self, scope: Scope, batch: Batch, *, within_seconds: float, after: Staged | None = None
+    ) -> Staged:
         """See ``StagingDocumentStore.stage``."""
-        work = self._documents.insert(scope, batch) or _nothing
+        work: Callable[[Session], Inserted] = self._documents.insert(scope, batch) or _nothing
+        if after is not None:
+            work = partial(_following, after=after, work=work)
         return _Staged(self._database.stage(work, within_seconds=within_seconds))
 
     async def fetch(

@@ -208,6 +208,8 @@ class Writer:
     def _release(self, jobs: list[Job[Any]]) -> None:
         """Hand out results; what an interrupt of this thread left undone waits again."""
         done = [job for job in jobs if job.done]
+        for job in done:
+            del job.work  # a job may be held for its result long after; what it wrote need not be
         left = [job for job in jobs if not job.done]
         self._finished += len(done)
         if left:
