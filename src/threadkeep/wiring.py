@@ -217,14 +217,11 @@ def create_app(
     project = None if config is None else read_project(Path(config))
     for name, text in (project.environment if project else {}).items():
         os.environ.setdefault(name, text)
-    settings = read_settings(os.environ, folder=project.folder if project else Path.cwd())
+    folder = project.folder if project else Path.cwd()
+    settings = read_settings(os.environ, folder=folder, database=database)
     for warning in (*(project.warnings if project else ()), *settings.warnings):
         log.warning("%s", warning)
-    settings = replace(
-        settings,
-        database_url=database or settings.database_url,
-        max_page_size=max_page_size or settings.max_page_size,
-    )
+    settings = replace(settings, max_page_size=max_page_size or settings.max_page_size)
     plan = Plan(settings, project, graphs, store, checkpointer)
     return Entrance(lambda: open_runtime(plan))
 

@@ -65,7 +65,7 @@ def test_a_database_gives_ours_once(
 
 def test_a_database_that_no_driver_serves_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("THREADKEEP_DATABASE_URL", "paper://a/b")
-    with pytest.raises(ConfigError, match="paper"):
+    with pytest.raises(ConfigError, match=r"^THREADKEEP_DATABASE_URL: no driver .* paper://"):
         create_checkpointer()
 
 

@@ -11,7 +11,7 @@ from threadkeep.config.explain import nearest
 from threadkeep.errors import ConfigError
 from threadkeep.model.queries import MAX_PAGE_SIZE
 from threadkeep.ports.bus import EVENTS_PER_RUN, FINISHED_RUNS_KEPT
-from threadkeep.ports.drivers import DATABASE_VARIABLES
+from threadkeep.ports.drivers import DATABASE_VARIABLES, configured_database
 
 PREFIX = "THREADKEEP_"
 DATABASE_FILE = ".threadkeep/threadkeep.db"
@@ -127,12 +127,15 @@ def variables() -> Mapping[str, tuple[Variable, Any]]:
     }
 
 
-def read_settings(environment: Mapping[str, str], *, folder: Path) -> Settings:
+def read_settings(
+    environment: Mapping[str, str], *, folder: Path, database: str | None = None
+) -> Settings:
     """Read the settings; an empty variable counts as absent.
 
     Args:
         environment: ``os.environ`` with the project's ``env`` below it.
         folder: Where the database file lies when no variable names a database.
+        database: A storage address that wins over the variables, which are not read then.
 
     Raises:
         ConfigError: A value is wrong, or a variable asks for what is not served; names the
@@ -145,7 +148,7 @@ def read_settings(environment: Mapping[str, str], *, folder: Path) -> Settings:
         if environment.get(variable.name)
     }
     return Settings(
-        database_url=database_url(environment, folder=folder),
+        database_url=database or database_url(environment, folder=folder),
         warnings=_warnings(environment),
         **values,
     )
@@ -155,17 +158,11 @@ def database_url(environment: Mapping[str, str], *, folder: Path) -> str:
     """Return the storage address: the first of ``DATABASE_VARIABLES``, else a file in ``folder``.
 
     Raises:
-        ConfigError: The variable's value is no address.
+        ConfigError: No installed driver serves the variable's address.
     """
-    for name in DATABASE_VARIABLES:
-        url = environment.get(name)
-        if url and "://" not in url:
-            raise ConfigError(
-                f"{name} is no storage address; expected memory://, sqlite:///path.db or "
-                "postgresql://user:password@host/database"
-            )
-        if url:
-            return url
+    found = configured_database(environment)
+    if found is not None:
+        return found[1]
     return f"sqlite:///{quote(str(folder.absolute() / DATABASE_FILE))}"
 
 
@@ -183,7 +180,7 @@ def _value(variable: Variable, environment: Mapping[str, str]) -> Any:
 def _refuse(environment: Mapping[str, str]) -> None:
     for name, reason in REFUSED.items():
         if environment.get(name):
-            raise ConfigError(f"{name}: {reason}. Unset it to go on without")
+            raise ConfigError(f"{name}: {reason}. Unset it to go on without it")
 
 
 def _warnings(environment: Mapping[str, str]) -> tuple[str, ...]:

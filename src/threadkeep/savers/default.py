@@ -17,7 +17,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 
 from threadkeep.errors import ConfigError
-from threadkeep.ports.drivers import DATABASE_VARIABLES, open_driver
+from threadkeep.ports.drivers import DATABASE_VARIABLES, configured_database, open_driver
 from threadkeep.savers.saver import DocumentCheckpointSaver
 
 LANGGRAPHS = "POSTGRES_URL"
@@ -81,9 +81,9 @@ def create_checkpointer(memory: BaseCheckpointSaver[Any] | None = None) -> BaseC
     bound = memory or _override.get() or _Bound.saver
     if bound is not None:
         return bound
-    for name in DATABASE_VARIABLES:
-        if os.environ.get(name):
-            return _ours(name, os.environ[name])
+    ours = configured_database(os.environ)
+    if ours is not None:
+        return _ours(*ours)
     if os.environ.get(LANGGRAPHS):
         return _langgraphs(os.environ[LANGGRAPHS])
     _announce("in memory only, as no database is configured", logging.WARNING)
