@@ -1,14 +1,19 @@
 """Pages that describe the tree: each part of it is named, and each decision is whole."""
 
+import ast
+import importlib
 import re
 from pathlib import Path
 
 import pytest
 
-from tests.architecture.tree import ROOT, SOURCE
+from tests.architecture.tree import ROOT, SOURCE, relative, tracked_files
 
+PAGES = [file for file in tracked_files() if file.suffix == ".md"]
 DECISIONS = sorted((ROOT / "docs" / "decisions").glob("*.md"))
 SECTIONS = ("Context", "Decision", "Consequences", "Tests")
+CLI = ROOT / "docs" / "cli.md"  # generated from the parser; a test holds it to that
+PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 NAMED_TEST = re.compile(r"`(tests/[^`]+)`")
 
 
@@ -41,3 +46,25 @@ def test_a_decision_says_why_what_follows_and_which_tests_hold_it(decision: Path
     named = NAMED_TEST.findall(text.partition("\n## Tests")[2])
     assert named
     assert [name for name in named if not list(ROOT.glob(name))] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=relative)
+def test_python_on_a_page_can_be_read_and_imports_what_there_is(page: Path) -> None:
+    missing = [
+        f"{node.module}.{alias.name}"
+        for block in PYTHON.findall(page.read_text(encoding="utf-8"))
+        for node in ast.walk(ast.parse(block))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("threadkeep")
+        for alias in node.names
+        if not hasattr(importlib.import_module(node.module or ""), alias.name)
+    ]
+    assert missing == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=relative)
+def test_a_page_names_only_make_targets_and_commands_that_exist(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    commands = set(re.findall(r"^## threadkeep ([a-z]+)$", CLI.read_text(), re.MULTILINE))
+    assert set(re.findall(r"`make ([a-z]+)", text)) - targets == set()
+    assert set(re.findall(r"`threadkeep ([a-z]+)", text)) - commands == set()
