@@ -14,6 +14,9 @@ from threadkeep.ports.bus import EVENTS_PER_RUN, FINISHED_RUNS_KEPT
 from threadkeep.ports.drivers import DATABASE_VARIABLES, configured_database
 
 PREFIX = "THREADKEEP_"
+MAX_JOBS = 10_000  # runs; a look for pending ones takes as many slots as there are
+MOST = 10**9  # of anything that is counted
+MOST_SECONDS = 366 * 24 * 3600  # a year; clocks and timers have an end
 DATABASE_FILE = ".threadkeep/threadkeep.db"
 
 # Variables of this project that mean a protection or a source of data: neglecting one would
@@ -47,6 +50,7 @@ class Variable:
         expected: What may stand there, in words.
         parse: Text to value; raises ``ValueError``.
         least: The smallest value accepted.
+        most: The largest.
         unit: Of the number; empty for a count.
         says: What the setting does, for the reference page.
     """
@@ -55,18 +59,20 @@ class Variable:
     expected: str
     parse: Callable[[str], Any]
     least: float
+    most: float
     unit: str
     says: str
 
 
-def _count(name: str, default: int, unit: str, says: str) -> Any:
-    variable = Variable(PREFIX + name, "a whole number from 1", _whole, 1, unit, says)
+def _count(name: str, default: int, unit: str, says: str, *, most: int = MOST) -> Any:
+    expected = f"a whole number from 1 to {most}"
+    variable = Variable(PREFIX + name, expected, _whole, 1, most, unit, says)
     return field(default=default, metadata={"variable": variable})
 
 
 def _seconds(name: str, default: float | None, says: str, *, least: float) -> Any:
-    expected = f"a number of seconds from {least:g}"
-    variable = Variable(PREFIX + name, expected, _positive, least, "seconds", says)
+    expected = f"a number of seconds from {least:g} to {MOST_SECONDS}"
+    variable = Variable(PREFIX + name, expected, _positive, least, MOST_SECONDS, "seconds", says)
     return field(default=default, metadata={"variable": variable})
 
 
@@ -114,7 +120,9 @@ class Settings:
     run_timeout_seconds: float | None = _seconds(
         "RUN_TIMEOUT_SECONDS", None, "A run that takes longer ends with `timeout`.", least=0.001
     )
-    jobs: int = _count("JOBS", 10, "runs", "Runs that one process executes at the same time.")
+    jobs: int = _count(
+        "JOBS", 10, "runs", "Runs that one process executes at the same time.", most=MAX_JOBS
+    )
     warnings: tuple[str, ...] = ()
 
 
@@ -172,7 +180,7 @@ def _value(variable: Variable, environment: Mapping[str, str]) -> Any:
         value = variable.parse(text)
     except ValueError:
         value = None
-    if value is None or value < variable.least:
+    if value is None or not variable.least <= value <= variable.most:
         raise ConfigError(f"{variable.name}: found {text!r}; expected {variable.expected}")
     return value
 
