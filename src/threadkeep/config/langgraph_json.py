@@ -1,8 +1,8 @@
 """``langgraph.json``: read, checked whole, and explained where it is wrong."""
 
 import json
-import re
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
