@@ -55,7 +55,11 @@ class Codec:
         return bodies.flag(kind, OTHER) + bytes((len(text),)) + text + payload
 
     def load(self, plain: bytes) -> Any:
-        """Make the value of a plain, an object of its own each time."""
+        """Make the value of a plain, an object of its own each time.
+
+        Raises:
+            CorruptionError: Its type is none that a serializer has.
+        """
         number = plain[0] & 15
         if number < len(TYPES):
             return self.serde.loads_typed((TYPES[number], plain[1:]))

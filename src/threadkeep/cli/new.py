@@ -40,7 +40,11 @@ def _quoted(folder: Path) -> str:
 
 
 def make_project(folder: Path) -> list[str]:
-    """Write the template's files into a folder that is new or empty; return their names."""
+    """Write the template's files into a folder that is new or empty; return their names.
+
+    Raises:
+        ConfigError: The folder has something in it, or cannot be made.
+    """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConfigError(f"{folder} exists and is not an empty folder; choose another name")
     try:
