@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from threadkeep.drivers.sqlite.database import SqliteDatabase
 from threadkeep.drivers.sqlite.documents import SqliteDocumentStore
 from threadkeep.errors import ConfigError, SchemaTooNewError, StorageError
 from threadkeep.ports.documents import CHECKPOINTS, ITEMS, Batch, Below, Find, Scope
+from threadkeep.ports.drivers import open_driver
 from threadkeep.testing.builders import address, blob, checkpoint, checkpoint_id, item
 
 SCOPE = Scope("tests", "agent.v1")
@@ -361,3 +363,40 @@ def test_what_a_reader_kept_in_the_log_is_gone_after_the_reader_and_a_write(
     assert b"<secret text>" not in raw_bytes_of(tmp_path)
     reader.close()
     store.close()
+
+
+@pytest.mark.parametrize("change", ["deleted", "replaced"])
+def test_a_file_that_is_deleted_or_replaced_under_us_is_a_clear_error(
+    tmp_path: Path, change: str
+) -> None:
+    file = tmp_path / "s.db"
+    with closing(open_driver(f"sqlite:///{tmp_path}/other.db")) as other:
+        other.documents().setup()
+    with closing(open_driver(f"sqlite:///{file}")) as driver:
+        store = driver.documents()
+        store.setup()
+        store.insert(SCOPE, Batch([item(1)]))
+        assert store.count(SCOPE, Find(ITEMS)) == 1
+        if change == "deleted":
+            file.unlink()
+        else:
+            (tmp_path / "other.db").rename(file)
+        with pytest.raises(StorageError, match="deleted, moved or replaced"):
+            store.insert(SCOPE, Batch([item(2)]))
+        with pytest.raises(StorageError, match="deleted, moved or replaced"):
+            store.count(SCOPE, Find(ITEMS))
+        assert file.exists() == (change == "replaced")
+
+
+def test_a_relative_file_stays_where_it_was_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with closing(open_driver("sqlite:///s 100%25 #%3F.db")) as driver:
+        store = driver.documents()
+        store.setup()
+        (tmp_path / "elsewhere").mkdir()
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        store.insert(SCOPE, Batch([item(1)]))
+        assert store.count(SCOPE, Find(ITEMS)) == 1
+        assert list((tmp_path / "elsewhere").iterdir()) == []
