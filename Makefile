@@ -66,7 +66,7 @@ build: $(TESTS)  ## the wheel and the source archive, into dist/
 
 clean:  ## remove what the tools left behind, not the environment
 	rm -rf build dist .cache .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
-	find src tests -name __pycache__ -prune -exec rm -rf {} +
+	find src tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} +
 
 # Asked before .venv is there: one of an older Python would stay, whatever PYTHON says next time.
 $(UV):

@@ -128,7 +128,7 @@ def test_make_refuses_an_older_python_and_leaves_no_environment_of_it(tmp_path: 
     script = "import sys\nsys.version_info = (3, 10, 0)\nexec(sys.argv[2])\n"
     older.write_text(f"#!{sys.executable}\n{script}")
     older.chmod(0o755)
-    command = ["make", "-f", ROOT / "Makefile", ".venv/bin/uv", f"PYTHON={older}"]
+    command = ("make", "-f", ROOT / "Makefile", ".venv/bin/uv", f"PYTHON={older}")
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 2
     assert f"{older} is older than Python 3.11" in done.stderr
