@@ -12,6 +12,7 @@ from tests.integration import engine_graphs as made
 from tests.integration.deployment import body, deployed
 from tests.integration.engine_backends import Backend, backend, store_on
 from tests.integration.engine_waiting import begun, gate, on, others, until
+from threadkeep.background import leases
 from threadkeep.drivers.memory.resources import MemoryResourceStore
 from threadkeep.engine import executor, settling
 from threadkeep.errors import StorageError, UnavailableError
@@ -66,6 +67,34 @@ async def test_a_server_that_ends_waits_for_no_node_that_does_not_stop(
         assert (ended.status, ended.reason) == ("interrupted", reason)
         await site.executor.drain(grace_seconds=3600)  # nothing is left to wait for
         gate.opened.set()
+
+
+async def test_a_clock_that_leaps_ahead_gives_every_process_a_lease_to_renew_its_own(
+    gate: made.Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept = passed = 0.0
+    monkeypatch.setattr(leases, "_seconds_ahead", lambda: slept)
+    monkeypatch.setattr(leases, "_passed", lambda: passed)
+    clock = ManualClock()
+    resources = MemoryResourceStore(clock=clock)
+    graphs = {"waiting": made.waiting(gate)}
+    saver, store = InMemorySaver(), ItemStore(resources)
+    async with (
+        deployed(graphs, resources, saver, store, owner="first", has_background=False) as first,
+        deployed(graphs, resources, saver, store, owner="second", has_background=False) as second,
+    ):
+        run = await begun(first, gate, "waiting")
+        slept = 3600.0
+        clock.advance(3600)
+        await second.leases.beat()  # it wakes first
+        assert (await first.runs.get("thread", run.run_id)).status == "running"
+        await first.leases.beat()
+        passed = 31.0
+        await second.leases.beat()
+        assert (await first.runs.get("thread", run.run_id)).status == "running"
+        clock.advance(60)  # the first says nothing more
+        await second.leases.beat()
+        assert (await second.runs.get("thread", run.run_id)).reason == "server_restarted"
 
 
 async def test_a_lost_lease_stops_the_run_without_a_word_from_it(gate: made.Gate) -> None:

@@ -31,6 +31,7 @@ T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
+ADMISSIONS = 10  # tries, each with a thread made anew, while others go on deleting it
 POLL_SECONDS = 1.0  # how often a run that executes in another process is looked up
 
 
@@ -340,13 +341,14 @@ class RunService:
         claim = None if slot is None else self._executor.claim
         asked = request.thread_status_in
         runs = self._resources.runs
-        try:
-            return await runs.admit(new, claim=claim, thread_status_in=asked)
-        except NotFoundError:
-            if request.if_not_exists != "create":
-                raise
-        with contextlib.suppress(AlreadyExistsError):
-            await self._resources.threads.create(NewThread(new.thread_id, {}))
+        for _ in range(ADMISSIONS):
+            try:
+                return await runs.admit(new, claim=claim, thread_status_in=asked)
+            except NotFoundError:
+                if request.if_not_exists != "create":
+                    raise
+            with contextlib.suppress(AlreadyExistsError):
+                await self._resources.threads.create(NewThread(new.thread_id, {}))
         return await runs.admit(new, claim=claim, thread_status_in=asked)
 
     def _start(self, admission: Admission, slot: Slot | None) -> None:
