@@ -7,7 +7,7 @@ from typing import Any
 from threadkeep.checkpoints.codec import Codec
 from threadkeep.checkpoints.get import Loaded, load_page
 from threadkeep.checkpoints.known import Known
-from threadkeep.checkpoints.metadata import INTEGERS, json_text
+from threadkeep.checkpoints.metadata import is_integer, json_text, text_of
 from threadkeep.checkpoints.steps import Steps
 from threadkeep.errors import InvalidFilterError
 from threadkeep.ports.documents import (
@@ -139,18 +139,12 @@ def _split(filter_: Mapping[str, Any]) -> tuple[list[Condition], list[HasEntry]]
         if text is None:
             raise InvalidFilterError(f"metadata filter {key!r}: {value!r} is no JSON value")
         if key == "source" and isinstance(value, str):
-            fields.append(Is("source", str(value)))
-        elif key == "step" and _is_integer(value):
+            fields.append(Is("source", text_of(value)))
+        elif key == "step" and is_integer(value):
             fields.append(Is("step", int(value)))
         elif not (key == "parents" and value == {}):
             entries.append(HasEntry("metadata", key, text))
     return fields, entries
-
-
-def _is_integer(value: Any) -> bool:
-    if isinstance(value, float):
-        return value.is_integer() and int(value) in INTEGERS
-    return isinstance(value, int) and not isinstance(value, bool) and value in INTEGERS
 
 
 def _matching(thread_id: str | None, entries: list[HasEntry]) -> Steps[Metas]:
