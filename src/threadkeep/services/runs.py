@@ -131,6 +131,7 @@ class RunService:
         try:
             run = await asyncio.shield(beginning)
         except asyncio.CancelledError:
+            await heard.aclose()
             if request.on_disconnect == "cancel":
                 self._spawn(self._abandon(beginning))
             raise
