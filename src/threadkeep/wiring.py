@@ -273,7 +273,7 @@ def _make_importable(project: Project) -> None:
 def _services(
     resources: ResourceStore, graphs: Graphs, runs: RunService, saver: Saver, store: BaseStore
 ) -> Services:
-    state = StateService(resources.threads, graphs, saver=saver, store=store)
+    state = StateService(resources.threads, graphs, saver=saver, store=store, updates=runs.updates)
     return Services(
         assistants=AssistantService(resources.assistants, graphs),
         threads=ThreadService(resources.threads, runs=runs, state=state, saver=saver),

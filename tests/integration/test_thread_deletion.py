@@ -37,7 +37,9 @@ class RacedThreads:
 
 
 def service(site: Deployment, threads: Any) -> ThreadService:
-    state = StateService(threads, site.graphs, saver=site.saver, store=site.store)
+    state = StateService(
+        threads, site.graphs, saver=site.saver, store=site.store, updates=site.runs.updates
+    )
     return ThreadService(threads, runs=site.runs, state=state, saver=site.saver)
 
 
