@@ -6,6 +6,12 @@ import pytest
 
 from threadkeep.drivers.lift import InThreads
 from threadkeep.drivers.memory.documents import AsyncMemoryDocumentStore, MemoryDocumentStore
+from threadkeep.drivers.postgres.address import parse
+from threadkeep.drivers.postgres.database import PostgresDatabase
+from threadkeep.drivers.postgres.documents import (
+    AsyncPostgresDocumentStore,
+    PostgresDocumentStore,
+)
 from threadkeep.drivers.sqlite.address import Address
 from threadkeep.drivers.sqlite.database import SqliteDatabase
 from threadkeep.drivers.sqlite.documents import AsyncSqliteDocumentStore, SqliteDocumentStore
@@ -55,3 +61,15 @@ class TestSqliteStaging(StagingSuite):
     @pytest.fixture
     def store(self, tmp_path: Path) -> StagingDocumentStore:
         return AsyncSqliteDocumentStore(SqliteDatabase(Address(tmp_path / "d.db")))
+
+
+class TestPostgres(DocumentStoreSuite):
+    @pytest.fixture
+    def store(self, postgres_module_url: str) -> AsyncDocumentStore:
+        return Awaited(PostgresDocumentStore(PostgresDatabase(parse(postgres_module_url, {}))))
+
+
+class TestAsyncPostgres(DocumentStoreSuite):
+    @pytest.fixture
+    def store(self, postgres_module_url: str) -> AsyncDocumentStore:
+        return AsyncPostgresDocumentStore(PostgresDatabase(parse(postgres_module_url, {})))

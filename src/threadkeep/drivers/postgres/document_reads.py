@@ -1,0 +1,132 @@
+"""Units of work that read documents; each is one statement, and so one snapshot."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from threadkeep.drivers.postgres.document_conditions import Conditions
+from threadkeep.drivers.postgres.document_rows import (
+    COLLECTION_OF,
+    KIND_OF,
+    addressed_document,
+    keyed_document,
+    pack_scope,
+)
+from threadkeep.drivers.postgres.queries import Query, Row, Unit
+from threadkeep.drivers.sql.packing import unpack_text
+from threadkeep.ports.documents import (
+    CHECKPOINTS,
+    READ_BYTES,
+    WRITES,
+    Document,
+    Fetched,
+    Find,
+    Page,
+    Scope,
+    Usage,
+)
+from threadkeep.rules.document_order import key_order
+
+Statements = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """The name of a table, and of its statements."""
+
+    name: str
+    find: str
+    page: str
+
+
+_TABLES = {
+    CHECKPOINTS: _Table("checkpoint_documents", "find_checkpoints", "page_of_checkpoints"),
+    WRITES: _Table("write_documents", "find_writes", "page_of_writes"),
+}
+_ADDRESSED = _Table("addressed_documents", "find_documents", "page_of_documents")
+
+_WITH_WRITES = "page_of_checkpoints_with_writes"
+_MEASURED = {-1: CHECKPOINTS, -2: WRITES, **COLLECTION_OF}  # what ``measure`` calls them
+
+
+def find(statements: Statements, scope: Scope, wanted: Find) -> Unit[Page]:
+    """See ``DocumentStore.find``."""
+    if wanted.limit == 0:
+        return Page(())
+    where = Conditions(scope, wanted)
+    where.follow()
+    table = _TABLES.get(wanted.collection, _ADDRESSED)
+    page = _WITH_WRITES if wanted.children is not None else table.page
+    text = f"{statements[table.find]} {statements[page]}"
+    text = text.replace("{source}", _source(statements, table, where))
+    text = text.replace("{thread}", where.thread).replace("{order}", where.order)
+    given = {"bodies": wanted.bodies, "limit": wanted.limit, "budget": READ_BYTES}
+    rows = yield Query(text, where.parameters | given)
+    found = sorted((row for row in rows if not row[0]), key=_place)
+    return Page(
+        [_found(wanted.collection, row) for row in found if row[2]],
+        _children(row for row in rows if row[0]),
+        more=any(not row[2] for row in found),
+    )
+
+
+def count(statements: Statements, scope: Scope, wanted: Find) -> Unit[int]:
+    """See ``DocumentStore.count``."""
+    where = Conditions(scope, wanted)
+    table = _TABLES.get(wanted.collection, _ADDRESSED)
+    text = statements["count"].replace("{source}", _source(statements, table, where))
+    ((counted,),) = yield Query(text, where.parameters)
+    return int(counted)
+
+
+def fetch(
+    statements: Statements, scope: Scope, thread_id: str, refs: Sequence[bytes], *, nodes: bool
+) -> Unit[Fetched]:
+    """See ``DocumentStore.fetch``."""
+    asked = list(dict.fromkeys(refs))
+    if not asked:
+        return Fetched({})
+    given = {**pack_scope(scope, thread_id), "refs": asked, "budget": READ_BYTES}
+    rows = yield Query(statements["fetch_nodes" if nodes else "fetch_documents"], given)
+    found = {
+        ref: addressed_document(COLLECTION_OF[kind], thread_id, (ref, metadata, inner, body))
+        for _, fits, ref, kind, metadata, inner, body in rows
+        if fits
+    }
+    unread = [row for row in rows if not row[1]]
+    if nodes:
+        return Fetched(found, [row[2] for row in unread])
+    return Fetched(found, asked[unread[0][0] - 1 :] if unread else ())
+
+
+def measure(statements: Statements, scope: Scope, thread_id: str) -> Unit[Mapping[str, Usage]]:
+    """See ``DocumentStore.measure``."""
+    rows = yield Query(statements["measure"], pack_scope(scope, thread_id))
+    return {
+        _MEASURED[table]: Usage(documents, int(size_bytes))
+        for table, documents, size_bytes in rows
+        if documents
+    }
+
+
+def _source(statements: Statements, table: _Table, where: Conditions) -> str:
+    source = "of_scope" if where.thread == "t.thread_id" else "of_thread"
+    return statements[source].replace("{table}", table.name) + where.text
+
+
+def _place(row: Row) -> int:
+    place: int = row[1]
+    return place
+
+
+def _found(collection: str, row: Row) -> Document:
+    make = addressed_document if collection in KIND_OF else keyed_document
+    return make(collection, unpack_text(row[3]), row[4:])
+
+
+def _children(rows: Iterable[Row]) -> list[Document]:
+    """Make the writes of found checkpoints, in key order."""
+    children = [
+        keyed_document(WRITES, unpack_text(thread), (ns, ident, task, part, refs, body))
+        for _, _, _, thread, ns, ident, task, _, part, _, refs, body in rows
+    ]
+    return sorted(children, key=lambda each: (each.thread_id, key_order(WRITES, each.key)))

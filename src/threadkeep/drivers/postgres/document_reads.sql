@@ -1,0 +1,217 @@
+-- A page is cut at its budget here, so that no reply is larger. The row that would go beyond it, or
+-- beyond the limit, comes without a body and says that there is more. Lengths are known without
+-- reading bodies: the database does not compress them.
+
+-- of_thread --
+FROM {schema}{table} d
+WHERE d.tid = (
+    SELECT tid FROM {schema}document_threads
+    WHERE namespace = :namespace::bytea AND agent_id = :agent_id::bytea
+        AND thread_id = :thread_id::bytea
+)
+
+-- of_scope --
+FROM {schema}document_threads t JOIN {schema}{table} d ON d.tid = t.tid
+WHERE t.namespace = :namespace::bytea AND t.agent_id = :agent_id::bytea
+
+-- count --
+SELECT count(*) {source};
+
+-- find_checkpoints --
+WITH found AS (
+    SELECT d.tid, {thread} AS thread_id, d.ns, d.id, d.parent, d.source, d.step, d.meta, d.refs,
+        CASE WHEN :bodies::boolean THEN d.body ELSE ''::bytea END AS body,
+        octet_length(d.ns) + CASE get_byte(d.id, 0) WHEN 255 THEN octet_length(d.id) - 1 ELSE 36 END
+        + CASE
+            WHEN d.parent IS NULL THEN 0
+            WHEN get_byte(d.parent, 0) = 255 THEN octet_length(d.parent) - 1
+            ELSE 36
+        END
+        + coalesce(octet_length(d.source), 0) + CASE WHEN d.step IS NULL THEN 0 ELSE 8 END
+        + coalesce(octet_length(d.meta), 0) + coalesce(octet_length(d.refs), 0)
+        + CASE WHEN :bodies::boolean THEN octet_length(d.body) ELSE 0 END AS size
+    {source}
+    ORDER BY {order}
+    LIMIT :limit::bigint + 1
+),
+counted AS (
+    SELECT *, row_number() OVER w AS at, sum(size) OVER w AS total
+    FROM found WINDOW w AS (ROWS UNBOUNDED PRECEDING)
+),
+page AS (
+    SELECT *, at <= :limit::bigint AND (at = 1 OR total <= :budget::bigint) AS fits
+    FROM counted WHERE at <= 2 OR total - size <= :budget::bigint
+)
+
+-- page_of_checkpoints --
+SELECT 0, at, fits, thread_id, ns, id, parent, source, step, meta, refs,
+    CASE WHEN fits THEN body END
+FROM page
+
+-- page_of_checkpoints_with_writes --
+SELECT 0, at, fits, thread_id, ns, id, parent, source, step, meta, refs,
+    CASE WHEN fits THEN body END
+FROM page
+UNION ALL
+SELECT 1, p.at, p.fits, p.thread_id, p.ns, p.id, w.task, NULL, w.part, NULL, w.refs, w.body
+FROM page p
+CROSS JOIN LATERAL (
+    SELECT d.task, d.part, d.refs,
+        CASE WHEN :bodies::boolean THEN d.body ELSE ''::bytea END AS body
+    FROM {schema}write_documents d
+    WHERE d.tid = p.tid AND d.ns = p.ns AND d.id = p.id
+    OFFSET 0
+) w
+WHERE p.fits
+
+-- find_writes --
+WITH found AS (
+    SELECT {thread} AS thread_id, d.ns, d.id, d.task, d.part, d.refs,
+        CASE WHEN :bodies::boolean THEN d.body ELSE ''::bytea END AS body,
+        octet_length(d.ns) + CASE get_byte(d.id, 0) WHEN 255 THEN octet_length(d.id) - 1 ELSE 36 END
+        + CASE get_byte(d.task, 0) WHEN 255 THEN octet_length(d.task) - 1 ELSE 36 END
+        + 8 + coalesce(octet_length(d.refs), 0)
+        + CASE WHEN :bodies::boolean THEN octet_length(d.body) ELSE 0 END AS size
+    {source}
+    ORDER BY {order}
+    LIMIT :limit::bigint + 1
+),
+counted AS (
+    SELECT *, row_number() OVER w AS at, sum(size) OVER w AS total
+    FROM found WINDOW w AS (ROWS UNBOUNDED PRECEDING)
+),
+page AS (
+    SELECT *, at <= :limit::bigint AND (at = 1 OR total <= :budget::bigint) AS fits
+    FROM counted WHERE at <= 2 OR total - size <= :budget::bigint
+)
+
+-- page_of_writes --
+SELECT 0, at, fits, thread_id, ns, id, task, part, refs, CASE WHEN fits THEN body END
+FROM page
+
+-- find_documents --
+WITH found AS (
+    SELECT {thread} AS thread_id, d.ref, d.metadata, d.refs,
+        CASE WHEN :bodies::boolean THEN d.body ELSE ''::bytea END AS body,
+        octet_length(d.ref) + coalesce(octet_length(d.metadata), 0)
+        + coalesce(octet_length(d.refs), 0)
+        + CASE WHEN :bodies::boolean THEN octet_length(d.body) ELSE 0 END AS size
+    {source}
+    ORDER BY {order}
+    LIMIT :limit::bigint + 1
+),
+counted AS (
+    SELECT *, row_number() OVER w AS at, sum(size) OVER w AS total
+    FROM found WINDOW w AS (ROWS UNBOUNDED PRECEDING)
+),
+page AS (
+    SELECT *, at <= :limit::bigint AND (at = 1 OR total <= :budget::bigint) AS fits
+    FROM counted WHERE at <= 2 OR total - size <= :budget::bigint
+)
+
+-- page_of_documents --
+SELECT 0, at, fits, thread_id, ref, metadata, refs, CASE WHEN fits THEN body END
+FROM page
+
+-- fetch_documents --
+WITH found AS (
+    SELECT a.position, d.ref, d.kind, d.metadata, d.refs, d.body,
+        octet_length(d.ref) + coalesce(octet_length(d.metadata), 0)
+        + coalesce(octet_length(d.refs), 0) + octet_length(d.body) AS size
+    FROM unnest(:refs::bytea[]) WITH ORDINALITY AS a (ref, position)
+    JOIN {schema}addressed_documents d ON d.ref = a.ref
+    WHERE d.tid = (
+        SELECT tid FROM {schema}document_threads
+        WHERE namespace = :namespace::bytea AND agent_id = :agent_id::bytea
+            AND thread_id = :thread_id::bytea
+    )
+    ORDER BY a.position
+),
+counted AS (
+    SELECT *, row_number() OVER w AS at, sum(size) OVER w AS total
+    FROM found WINDOW w AS (ROWS UNBOUNDED PRECEDING)
+)
+SELECT position, at = 1 OR total <= :budget::bigint AS fits, ref, kind, metadata, refs,
+    CASE WHEN at = 1 OR total <= :budget::bigint THEN body END
+FROM counted
+WHERE at <= 2 OR total - size <= :budget::bigint;
+
+-- fetch_nodes --
+-- The planner cannot know how many nodes a recursion finds: OFFSET 0 keeps each look-up in the
+-- index, whatever it thinks. Rows beyond the budget come without body: they are to be read next.
+WITH RECURSIVE thread AS MATERIALIZED (
+    SELECT tid FROM {schema}document_threads
+    WHERE namespace = :namespace::bytea AND agent_id = :agent_id::bytea
+        AND thread_id = :thread_id::bytea
+),
+walk (ref) AS (
+    SELECT a.ref FROM unnest(:refs::bytea[]) AS a (ref)
+    UNION
+    SELECT n.ref
+    FROM walk w
+    CROSS JOIN LATERAL (
+        SELECT d.refs FROM {schema}addressed_documents d
+        WHERE d.tid = (SELECT tid FROM thread) AND d.ref = w.ref
+        OFFSET 0
+    ) p
+    CROSS JOIN LATERAL generate_series(1, octet_length(p.refs), 12) AS s (at)
+    CROSS JOIN LATERAL (
+        SELECT d.ref FROM {schema}addressed_documents d
+        WHERE d.tid = (SELECT tid FROM thread) AND d.ref = substr(p.refs, s.at, 12)
+            AND d.refs IS NOT NULL
+        OFFSET 0
+    ) n
+),
+found AS (
+    SELECT a.position, d.*
+    FROM walk w
+    CROSS JOIN LATERAL (
+        SELECT e.ref, e.kind, e.metadata, e.refs, e.body,
+            octet_length(e.ref) + coalesce(octet_length(e.metadata), 0)
+            + coalesce(octet_length(e.refs), 0) + octet_length(e.body) AS size
+        FROM {schema}addressed_documents e
+        WHERE e.tid = (SELECT tid FROM thread) AND e.ref = w.ref
+        OFFSET 0
+    ) d
+    LEFT JOIN unnest(:refs::bytea[]) WITH ORDINALITY AS a (ref, position) ON a.ref = w.ref
+    ORDER BY a.position, d.ref
+),
+counted AS (
+    SELECT *, row_number() OVER w AS at, sum(size) OVER w AS total
+    FROM found WINDOW w AS (ROWS UNBOUNDED PRECEDING)
+)
+SELECT position, at = 1 OR total <= :budget::bigint AS fits, ref, kind, metadata, refs,
+    CASE WHEN at = 1 OR total <= :budget::bigint THEN body END
+FROM counted;
+
+-- measure --
+WITH thread AS MATERIALIZED (
+    SELECT tid FROM {schema}document_threads
+    WHERE namespace = :namespace::bytea AND agent_id = :agent_id::bytea
+        AND thread_id = :thread_id::bytea
+)
+SELECT -1, count(*), sum(
+    octet_length(ns) + CASE get_byte(id, 0) WHEN 255 THEN octet_length(id) - 1 ELSE 36 END
+    + CASE
+        WHEN parent IS NULL THEN 0
+        WHEN get_byte(parent, 0) = 255 THEN octet_length(parent) - 1
+        ELSE 36
+    END
+    + coalesce(octet_length(source), 0) + CASE WHEN step IS NULL THEN 0 ELSE 8 END
+    + coalesce(octet_length(meta), 0) + coalesce(octet_length(refs), 0) + octet_length(body)
+)
+FROM {schema}checkpoint_documents WHERE tid = (SELECT tid FROM thread)
+UNION ALL
+SELECT -2, count(*), sum(
+    octet_length(ns) + CASE get_byte(id, 0) WHEN 255 THEN octet_length(id) - 1 ELSE 36 END
+    + CASE get_byte(task, 0) WHEN 255 THEN octet_length(task) - 1 ELSE 36 END
+    + 8 + coalesce(octet_length(refs), 0) + octet_length(body)
+)
+FROM {schema}write_documents WHERE tid = (SELECT tid FROM thread)
+UNION ALL
+SELECT kind, count(*), sum(
+    octet_length(ref) + coalesce(octet_length(metadata), 0) + coalesce(octet_length(refs), 0)
+    + octet_length(body)
+)
+FROM {schema}addressed_documents WHERE tid = (SELECT tid FROM thread)
+GROUP BY kind;

@@ -1,0 +1,124 @@
+"""Documents as rows of their tables, and back."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from threadkeep.drivers.postgres.entry_digests import digests_of
+from threadkeep.drivers.sql.packing import (
+    pack_id,
+    pack_refs,
+    pack_text,
+    unpack_id,
+    unpack_refs,
+    unpack_text,
+)
+from threadkeep.ports.documents import (
+    BLOBS,
+    COLLECTIONS,
+    ITEMS,
+    PARTS,
+    Document,
+    FieldType,
+    Key,
+    Scalar,
+    Scope,
+)
+
+# What addressed_documents.kind says.
+KIND_OF = {ITEMS: 0, BLOBS: 1, PARTS: 2}
+COLLECTION_OF = {kind: collection for collection, kind in KIND_OF.items()}
+
+METADATA = "metadata"
+
+Packer = Callable[[Any], Any]
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+PACKERS: Mapping[FieldType, Packer] = {
+    "text": pack_text,
+    "id": pack_id,
+    "json": pack_text,
+    "integer": _itself,
+    "bytes": _itself,
+}
+_UNPACKERS: Mapping[FieldType, Packer] = {
+    "text": unpack_text,
+    "id": unpack_id,
+    "json": unpack_text,
+    "integer": _itself,
+    "bytes": _itself,
+}
+
+
+def pack_scope(scope: Scope, thread_id: str | None) -> dict[str, bytes]:
+    """Return what the row of a thread, or of every thread, is found by."""
+    packed = {"namespace": pack_text(scope.namespace), "agent_id": pack_text(scope.agent_id)}
+    if thread_id is not None:
+        packed["thread_id"] = pack_text(thread_id)
+    return packed
+
+
+def pack_key(collection: str, key: Key) -> tuple[Any, ...]:
+    """Return a key as the values of its columns."""
+    types = COLLECTIONS[collection].key.values()
+    return tuple(PACKERS[kind](value) for kind, value in zip(types, key, strict=True))
+
+
+def keyed_row(document: Document) -> tuple[Any, ...]:
+    """Return a checkpoint's or write's row, without its tid."""
+    fields = COLLECTIONS[document.collection].fields
+    packed = (_packed(kind, document.fields.get(name)) for name, kind in fields.items())
+    key = pack_key(document.collection, document.key)
+    return (*key, *packed, pack_refs(document.refs), document.body)
+
+
+def addressed_row(document: Document) -> tuple[Any, ...]:
+    """Return an addressed document's kind, ref, refs, body, metadata and entries."""
+    metadata = document.fields.get(METADATA)
+    described: tuple[bytes | None, bytes | None] = (None, None)
+    if metadata is not None:
+        described = pack_text(str(metadata)), digests_of(str(metadata))
+    kind = KIND_OF[document.collection]
+    return (kind, document.key[0], pack_refs(document.refs), document.body, *described)
+
+
+def columns(rows: Sequence[tuple[Any, ...]], names: Sequence[str]) -> dict[str, list[Any]]:
+    """Turn rows into one array per column, by name; no rows are empty arrays."""
+    turned: Iterable[Sequence[Any]] = zip(*rows, strict=True) if rows else [()] * len(names)
+    return {name: list(column) for name, column in zip(names, turned, strict=True)}
+
+
+def keyed_document(collection: str, thread_id: str, row: Sequence[Any]) -> Document:
+    """Make a checkpoint or write of the columns after the thread's."""
+    spec = COLLECTIONS[collection]
+    *packed, refs, body = row
+    values = [
+        None if value is None else _UNPACKERS[kind](value)
+        for kind, value in zip((*spec.key.values(), *spec.fields.values()), packed, strict=True)
+    ]
+    key, fields = values[: len(spec.key)], values[len(spec.key) :]
+    return Document(
+        thread_id,
+        collection,
+        tuple(key),
+        body,
+        unpack_refs(refs),
+        dict(zip(spec.fields, fields, strict=True)),
+    )
+
+
+def addressed_document(collection: str, thread_id: str, row: Sequence[Any]) -> Document:
+    """Make an addressed document of its ref, metadata, refs and body."""
+    ref, metadata, refs, body = row
+    fields: dict[str, Scalar] = {}
+    if collection == BLOBS:
+        fields[METADATA] = None if metadata is None else unpack_text(metadata)
+    # Positional, for speed: a long conversation is thousands of these.
+    return Document(thread_id, collection, (ref,), body, unpack_refs(refs), fields)
+
+
+def _packed(kind: FieldType, value: Scalar) -> Any:
+    return None if value is None else PACKERS[kind](value)

@@ -1,0 +1,209 @@
+"""The document store in a PostgreSQL database: both faces, over the same operations."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from threadkeep.drivers.postgres import document_reads as reads
+from threadkeep.drivers.postgres import document_writes as writes
+from threadkeep.drivers.postgres.batch_statements import BatchStatements
+from threadkeep.drivers.postgres.database import PostgresDatabase
+from threadkeep.drivers.postgres.queries import Operation
+from threadkeep.ports.clock import Clock, SystemClock
+from threadkeep.ports.documents import (
+    Batch,
+    Fetched,
+    Find,
+    Inserted,
+    Key,
+    Page,
+    Scope,
+    Usage,
+)
+from threadkeep.rules.document_checks import (
+    check_batch,
+    check_find,
+    check_keys,
+    check_refs,
+    check_scope,
+)
+
+MAX_BODY_BYTES = 4 * 1024 * 1024  # twice a reply, so that callers meet one that fills it alone
+MINUTE_SECONDS = 60
+
+
+class _Documents:
+    """Checked requests as operations: what the two faces share."""
+
+    def __init__(self, database: PostgresDatabase, clock: Clock, max_body_bytes: int) -> None:
+        self.max_body_bytes = max_body_bytes
+        self._clock = clock
+        self._threads = writes.Threads()
+        self._reads = database.load("document_reads.sql")
+        self._writes = database.load("document_writes.sql")
+        self._batches = BatchStatements(self._writes)
+
+    def insert(self, scope: Scope, batch: Batch) -> Operation[Inserted]:
+        thread_id = check_batch(batch, self.max_body_bytes)
+        check_scope(scope, thread_id)
+        if thread_id is None:
+            return Operation("insert", writes.nothing)
+        touched = int(self._clock.now().timestamp()) // MINUTE_SECONDS
+        insertions = writes.insertions(
+            self._batches, self._threads, scope, thread_id, batch, touched=touched
+        )
+        unit = partial(writes.run_all, insertions)
+        return Operation("insert", unit, atomic=len(insertions) > 1)
+
+    def fetch(
+        self, scope: Scope, thread_id: str, refs: Sequence[bytes], *, nodes: bool
+    ) -> Operation[Fetched]:
+        check_scope(scope, thread_id)
+        check_refs(refs)
+        unit = partial(reads.fetch, self._reads, scope, thread_id, tuple(refs), nodes=nodes)
+        return Operation("fetch", unit)
+
+    def find(self, scope: Scope, find: Find) -> Operation[Page]:
+        check_scope(scope, find.thread_id)
+        check_find(find)
+        return Operation("find", partial(reads.find, self._reads, scope, find))
+
+    def count(self, scope: Scope, find: Find) -> Operation[int]:
+        check_scope(scope, find.thread_id)
+        check_find(find)
+        return Operation("count", partial(reads.count, self._reads, scope, find))
+
+    def remove(
+        self, scope: Scope, thread_id: str, documents: Sequence[tuple[str, Key]]
+    ) -> Operation[int]:
+        check_scope(scope, thread_id)
+        check_keys(documents)
+        unit = partial(writes.remove, self._writes, scope, thread_id, tuple(documents))
+        return Operation("remove", unit)
+
+    def erase(self, scope: Scope, thread_id: str) -> Operation[int]:
+        check_scope(scope, thread_id)
+        unit = partial(writes.erase, self._writes, scope, thread_id)
+        return Operation("erase", unit, atomic=True)
+
+    def measure(self, scope: Scope, thread_id: str) -> Operation[Mapping[str, Usage]]:
+        check_scope(scope, thread_id)
+        return Operation("measure", partial(reads.measure, self._reads, scope, thread_id))
+
+
+class PostgresDocumentStore:
+    """The blocking face; it runs on the calling thread."""
+
+    def __init__(
+        self,
+        database: PostgresDatabase,
+        *,
+        clock: Clock | None = None,
+        max_body_bytes: int = MAX_BODY_BYTES,
+    ) -> None:
+        self._database = database
+        self._documents = _Documents(database, clock or SystemClock(), max_body_bytes)
+
+    @property
+    def max_body_bytes(self) -> int:
+        """See ``DocumentStore.max_body_bytes``."""
+        return self._documents.max_body_bytes
+
+    def setup(self) -> None:
+        """See ``DocumentStore.setup``."""
+        self._database.setup()
+
+    def insert(self, scope: Scope, batch: Batch) -> Inserted:
+        """See ``DocumentStore.insert``."""
+        return self._database.run(self._documents.insert(scope, batch))
+
+    def fetch(
+        self, scope: Scope, thread_id: str, refs: Sequence[bytes], *, nodes: bool = False
+    ) -> Fetched:
+        """See ``DocumentStore.fetch``."""
+        return self._database.run(self._documents.fetch(scope, thread_id, refs, nodes=nodes))
+
+    def find(self, scope: Scope, find: Find) -> Page:
+        """See ``DocumentStore.find``."""
+        return self._database.run(self._documents.find(scope, find))
+
+    def count(self, scope: Scope, find: Find) -> int:
+        """See ``DocumentStore.count``."""
+        return self._database.run(self._documents.count(scope, find))
+
+    def remove(self, scope: Scope, thread_id: str, documents: Sequence[tuple[str, Key]]) -> int:
+        """See ``DocumentStore.remove``; after a lost connection it may count too few."""
+        return self._database.run(self._documents.remove(scope, thread_id, documents))
+
+    def erase(self, scope: Scope, thread_id: str) -> int:
+        """See ``DocumentStore.erase``; after a lost connection it may count too few.
+
+        The database overwrites what is erased when it next vacuums the tables.
+        """
+        return self._database.run(self._documents.erase(scope, thread_id))
+
+    def measure(self, scope: Scope, thread_id: str) -> Mapping[str, Usage]:
+        """See ``DocumentStore.measure``."""
+        return self._database.run(self._documents.measure(scope, thread_id))
+
+    def close(self) -> None:
+        """See ``DocumentStore.close``; closes the connections of all that share them."""
+        self._database.close()
+
+
+class AsyncPostgresDocumentStore:
+    """The awaiting face; it waits for the database and for nothing else."""
+
+    def __init__(
+        self,
+        database: PostgresDatabase,
+        *,
+        clock: Clock | None = None,
+        max_body_bytes: int = MAX_BODY_BYTES,
+    ) -> None:
+        self._database = database
+        self._documents = _Documents(database, clock or SystemClock(), max_body_bytes)
+
+    @property
+    def max_body_bytes(self) -> int:
+        """See ``DocumentStore.max_body_bytes``."""
+        return self._documents.max_body_bytes
+
+    async def setup(self) -> None:
+        """See ``DocumentStore.setup``."""
+        await self._database.asetup()
+
+    async def insert(self, scope: Scope, batch: Batch) -> Inserted:
+        """See ``DocumentStore.insert``."""
+        return await self._database.arun(self._documents.insert(scope, batch))
+
+    async def fetch(
+        self, scope: Scope, thread_id: str, refs: Sequence[bytes], *, nodes: bool = False
+    ) -> Fetched:
+        """See ``DocumentStore.fetch``."""
+        return await self._database.arun(self._documents.fetch(scope, thread_id, refs, nodes=nodes))
+
+    async def find(self, scope: Scope, find: Find) -> Page:
+        """See ``DocumentStore.find``."""
+        return await self._database.arun(self._documents.find(scope, find))
+
+    async def count(self, scope: Scope, find: Find) -> int:
+        """See ``DocumentStore.count``."""
+        return await self._database.arun(self._documents.count(scope, find))
+
+    async def remove(
+        self, scope: Scope, thread_id: str, documents: Sequence[tuple[str, Key]]
+    ) -> int:
+        """See ``PostgresDocumentStore.remove``."""
+        return await self._database.arun(self._documents.remove(scope, thread_id, documents))
+
+    async def erase(self, scope: Scope, thread_id: str) -> int:
+        """See ``PostgresDocumentStore.erase``."""
+        return await self._database.arun(self._documents.erase(scope, thread_id))
+
+    async def measure(self, scope: Scope, thread_id: str) -> Mapping[str, Usage]:
+        """See ``DocumentStore.measure``."""
+        return await self._database.arun(self._documents.measure(scope, thread_id))
+
+    async def close(self) -> None:
+        """See ``DocumentStore.close``; closes the connections of all that share them."""
+        await self._database.aclose()

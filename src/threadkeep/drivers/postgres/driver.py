@@ -1,0 +1,55 @@
+"""An opened PostgreSQL database and what it offers."""
+
+import os
+
+from threadkeep.drivers.postgres.address import parse
+from threadkeep.drivers.postgres.database import PostgresDatabase
+from threadkeep.drivers.postgres.documents import (
+    AsyncPostgresDocumentStore,
+    PostgresDocumentStore,
+)
+from threadkeep.errors import NotSupportedError
+from threadkeep.ports.documents import AsyncDocumentStore, DocumentStore
+from threadkeep.ports.drivers import Driver, DriverOptions
+from threadkeep.ports.resources import ResourceStore
+
+
+class PostgresDriver:
+    """One opened database; all that it hands out shares its connections."""
+
+    def __init__(self, database: PostgresDatabase) -> None:
+        self._database = database
+        self._documents = PostgresDocumentStore(database)
+        self._async_documents = AsyncPostgresDocumentStore(database)
+
+    def documents(self) -> DocumentStore:
+        """See ``Driver.documents``."""
+        return self._documents
+
+    def async_documents(self) -> AsyncDocumentStore:
+        """See ``Driver.async_documents``."""
+        return self._async_documents
+
+    def resources(self) -> ResourceStore:
+        """See ``Driver.resources``.
+
+        Raises:
+            NotSupportedError: Always.
+        """
+        raise NotSupportedError(
+            "threads, runs and items cannot be kept on PostgreSQL, only checkpoints; for those "
+            "use a sqlite:// address"
+        )
+
+    def close(self) -> None:
+        """See ``Driver.close``."""
+        self._database.close()
+
+
+def open(url: str, options: DriverOptions) -> Driver:
+    """Open a database.
+
+    Raises:
+        ConfigError: The address is no address of a database, or has a wrong setting.
+    """
+    return PostgresDriver(PostgresDatabase(parse(url, os.environ)))

@@ -1,0 +1,1 @@
+"""The schema of a PostgreSQL database, step by step; see ``drivers.sql.migrate``."""
