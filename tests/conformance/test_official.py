@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.conformance import checkpointer_test, validate
 
+from tests.postgres_savers import aopened_saver
 from threadkeep import DocumentCheckpointSaver
 from threadkeep.testing.blocking_face import BlockingFace
 
@@ -17,19 +19,41 @@ CASES = {"put": 17, "put_writes": 10, "get_tuple": 10, "list": 16, "delete_threa
 Saver = BaseCheckpointSaver[Any]
 
 
-@pytest.mark.parametrize("face", [lambda saver: saver, BlockingFace], ids=["async", "blocking"])
+FACES = pytest.mark.parametrize(
+    "face", [lambda saver: saver, BlockingFace], ids=["async", "blocking"]
+)
+
+
+@FACES
 @pytest.mark.parametrize("driver", ["memory", "sqlite"])
 def test_every_case_of_langgraphs_package_passes(
     driver: str, face: Callable[[Saver], Saver], tmp_path: Path
 ) -> None:
     made = 0
 
-    @checkpointer_test(name="threadkeep")
-    async def savers() -> AsyncGenerator[Saver, None]:
+    def opened() -> AbstractAsyncContextManager[DocumentCheckpointSaver]:
         nonlocal made
         made += 1
         url = "memory://" if driver == "memory" else f"sqlite:///{tmp_path}/{made}.db"
-        async with DocumentCheckpointSaver.from_url(url) as saver:
+        return DocumentCheckpointSaver.from_url(url)
+
+    check(opened, face)
+
+
+@FACES
+def test_every_case_passes_on_postgresql(
+    face: Callable[[Saver], Saver], postgres_module_url: str
+) -> None:
+    check(lambda: aopened_saver(postgres_module_url), face)
+
+
+def check(
+    opened: Callable[[], AbstractAsyncContextManager[DocumentCheckpointSaver]],
+    face: Callable[[Saver], Saver],
+) -> None:
+    @checkpointer_test(name="threadkeep")
+    async def savers() -> AsyncGenerator[Saver, None]:
+        async with opened() as saver:
             yield face(saver)
 
     report = asyncio.run(validate(savers, capabilities=set(CASES)))

@@ -1,4 +1,4 @@
-"""The shipped suite for checkpoint savers: memory and SQLite, both faces."""
+"""The shipped suite for checkpoint savers: memory, SQLite and PostgreSQL, both faces."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
+from tests.postgres_savers import opened_saver
 from threadkeep import DocumentCheckpointSaver
 from threadkeep.testing.blocking_face import BlockingFace
 from threadkeep.testing.savers import SaverSuite
@@ -39,4 +40,18 @@ class TestSqliteBlocking(SaverSuite):
     @pytest.fixture
     def saver(self, tmp_path: Path) -> Iterator[Saver]:
         with DocumentCheckpointSaver.from_url(f"sqlite:///{tmp_path}/s.db") as saver:
+            yield BlockingFace(saver)
+
+
+class TestPostgres(SaverSuite):
+    @pytest.fixture
+    def saver(self, postgres_module_url: str) -> Iterator[Saver]:
+        with opened_saver(postgres_module_url) as saver:
+            yield saver
+
+
+class TestPostgresBlocking(SaverSuite):
+    @pytest.fixture
+    def saver(self, postgres_module_url: str) -> Iterator[Saver]:
+        with opened_saver(postgres_module_url) as saver:
             yield BlockingFace(saver)

@@ -1,5 +1,6 @@
-"""Random operations on the memory store beside the SQLite store: the same answers."""
+"""Random operations on the memory store beside SQLite and PostgreSQL: the same answers."""
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +12,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 from threadkeep.drivers.memory import documents as memory
-from threadkeep.drivers.sqlite import document_reads
+from threadkeep.drivers.postgres import document_reads as postgres_reads
+from threadkeep.drivers.postgres.address import parse
+from threadkeep.drivers.postgres.database import PostgresDatabase
+from threadkeep.drivers.postgres.documents import PostgresDocumentStore
+from threadkeep.drivers.sqlite import document_reads as sqlite_reads
 from threadkeep.drivers.sqlite.address import Address
 from threadkeep.drivers.sqlite.database import SqliteDatabase
 from threadkeep.drivers.sqlite.documents import SqliteDocumentStore
@@ -176,73 +181,84 @@ class TwoStores(RuleBasedStateMachine):
 
     @initialize()
     def open_both(self) -> None:
-        self.folder = TemporaryDirectory()
         self.memory = memory.MemoryDocumentStore()
-        address = Address(Path(self.folder.name) / "d.db")
-        self.sqlite = SqliteDocumentStore(SqliteDatabase(address))
-        self.sqlite.setup()
+        self.other = self.open_other()
+        self.other.setup()
+
+    def open_other(self) -> DocumentStore:
+        """Open a store that is empty, each time."""
+        raise NotImplementedError
 
     def teardown(self) -> None:
-        self.sqlite.close()
-        self.folder.cleanup()
+        self.other.close()
 
     @rule(scope=scopes, batch=batches())
     def insert(self, scope: Scope, batch: Batch) -> None:
-        here, there = self.memory.insert(scope, batch), self.sqlite.insert(scope, batch)
+        here, there = self.memory.insert(scope, batch), self.other.insert(scope, batch)
         assert (here.written, list(here.present)) == (there.written, list(there.present))
 
     @rule(scope=scopes, thread_id=threads, documents=st.lists(named_keys(), max_size=4))
     def remove(self, scope: Scope, thread_id: str, documents: list[tuple[str, Key]]) -> None:
         gone = self.memory.remove(scope, thread_id, documents)
-        assert gone == self.sqlite.remove(scope, thread_id, documents)
+        assert gone == self.other.remove(scope, thread_id, documents)
 
     @rule(scope=scopes, thread_id=threads)
     def erase(self, scope: Scope, thread_id: str) -> None:
-        assert self.memory.erase(scope, thread_id) == self.sqlite.erase(scope, thread_id)
+        assert self.memory.erase(scope, thread_id) == self.other.erase(scope, thread_id)
 
     @rule(scope=scopes, find=finds())
     def find(self, scope: Scope, find: Find) -> None:
-        assert Plain.of(self.memory.find(scope, find)) == Plain.of(self.sqlite.find(scope, find))
-        assert self.memory.count(scope, find) == self.sqlite.count(scope, find)
+        assert Plain.of(self.memory.find(scope, find)) == Plain.of(self.other.find(scope, find))
+        assert self.memory.count(scope, find) == self.other.count(scope, find)
 
     @rule(scope=scopes, find=finds())
     def page_through(self, scope: Scope, find: Find) -> None:
         find = replace(find, limit=max(find.limit, 1), after=None)
-        page = self.sqlite.find(scope, find)
+        page = self.other.find(scope, find)
         found = list(page.documents)
         while page.more:
             after = (found[-1].thread_id, found[-1].key)
-            page = self.sqlite.find(scope, replace(find, after=after))
+            page = self.other.find(scope, replace(find, after=after))
             found.extend(page.documents)
         assert len(found) == self.memory.count(scope, find)
 
     @rule(scope=scopes, thread_id=threads, refs=addresses)
     def fetch(self, scope: Scope, thread_id: str, refs: list[bytes]) -> None:
         here = self.memory.fetch(scope, thread_id, refs)
-        there = self.sqlite.fetch(scope, thread_id, refs)
+        there = self.other.fetch(scope, thread_id, refs)
         assert here.documents == there.documents
         assert list(here.remaining) == list(there.remaining)
 
     @rule(scope=scopes, thread_id=threads, refs=addresses)
     def fetch_nodes(self, scope: Scope, thread_id: str, refs: list[bytes]) -> None:
         here = closure(self.memory, scope, thread_id, refs)
-        assert here == closure(self.sqlite, scope, thread_id, refs)
+        assert here == closure(self.other, scope, thread_id, refs)
 
     @rule(scope=scopes, thread_id=threads)
     def measure(self, scope: Scope, thread_id: str) -> None:
         here = self.memory.measure(scope, thread_id)
-        assert here == self.sqlite.measure(scope, thread_id)
+        assert here == self.other.measure(scope, thread_id)
+
+
+class MemoryAndSqlite(TwoStores):
+    def open_other(self) -> DocumentStore:
+        self.folder = TemporaryDirectory()
+        return SqliteDocumentStore(SqliteDatabase(Address(Path(self.folder.name) / "d.db")))
+
+    def teardown(self) -> None:
+        super().teardown()
+        self.folder.cleanup()
 
 
 @pytest.fixture(autouse=True)
 def small_replies(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "READ_BYTES", READ_BYTES)
-    monkeypatch.setattr(document_reads, "READ_BYTES", READ_BYTES)
+    for reads in (memory, sqlite_reads, postgres_reads):
+        monkeypatch.setattr(reads, "READ_BYTES", READ_BYTES)
 
 
-def compare(examples: int, *, seeded: bool) -> None:
+def compare(machine: type[TwoStores], examples: int, *, seeded: bool) -> None:
     run_state_machine_as_test(
-        TwoStores,
+        machine,
         settings=settings(
             max_examples=examples,
             stateful_step_count=40,
@@ -254,10 +270,34 @@ def compare(examples: int, *, seeded: bool) -> None:
     )
 
 
+def on_postgres(url: str) -> type[TwoStores]:
+    """Return the machine whose other store is in a schema of its own, each time."""
+    schemas = itertools.count()
+
+    class MemoryAndPostgres(TwoStores):
+        def open_other(self) -> DocumentStore:
+            return PostgresDocumentStore(
+                PostgresDatabase(parse(f"{url}?schema=s{next(schemas)}", {}))
+            )
+
+    return MemoryAndPostgres
+
+
 def test_the_sqlite_store_answers_as_the_memory_store_does() -> None:
-    compare(25, seeded=True)
+    compare(MemoryAndSqlite, 25, seeded=True)
 
 
 @pytest.mark.soak
 def test_the_sqlite_store_answers_as_the_memory_store_does_for_minutes() -> None:
-    compare(3000, seeded=False)
+    compare(MemoryAndSqlite, 3000, seeded=False)
+
+
+def test_the_postgresql_store_answers_as_the_memory_store_does(postgres_module_url: str) -> None:
+    compare(on_postgres(postgres_module_url), 15, seeded=True)
+
+
+@pytest.mark.soak
+def test_the_postgresql_store_answers_as_the_memory_store_does_for_minutes(
+    postgres_module_url: str,
+) -> None:
+    compare(on_postgres(postgres_module_url), 400, seeded=False)
