@@ -15,8 +15,8 @@ import psycopg
 from psycopg import AsyncConnection, Connection
 
 from threadkeep.drivers.postgres.address import Address
-from threadkeep.drivers.postgres.failures import is_conflict, is_lost, translated, unreachable
-from threadkeep.drivers.postgres.pools import Pools, aconfigure, configure, options
+from threadkeep.drivers.postgres.failures import is_conflict, is_lost, translated
+from threadkeep.drivers.postgres.pools import Pools, aconnect, connect
 from threadkeep.drivers.postgres.queries import Operation, Query, Unit, numbered
 from threadkeep.drivers.sql import migrate, statements
 from threadkeep.errors import UnavailableError
@@ -55,28 +55,27 @@ class PostgresDatabase:
             except psycopg.Error as error:
                 self._check_attempt(error, operation.what, attempt)
                 if is_lost(error):
-                    pool.check()  # others may be lost too
+                    pool.drop_idle()
         raise AssertionError("unreachable")
 
     async def arun(self, operation: Operation[T]) -> T:
         """Run an operation on the running loop."""
         for attempt in range(1, ATTEMPTS + 1):
-            pool = await self._pools.awaiting()
+            pool = self._pools.awaiting()
             try:
                 async with pool.connection() as connection:
                     return await _arun_on(connection, operation)
             except psycopg.Error as error:
                 self._check_attempt(error, operation.what, attempt)
                 if is_lost(error):
-                    await pool.check()
+                    await pool.drop_idle()
         raise AssertionError("unreachable")
 
     def setup(self) -> None:
         """Run the migrations that this database has not had; see ``DocumentStore.setup``."""
         self._pools.check_usable()
         deadline = time.monotonic() + SETUP_SECONDS
-        settings = {**options(self._address), "cursor_factory": psycopg.RawCursor}
-        with _connected(self._address.direct, settings) as connection:
+        with connect(self._address, self._address.direct) as connection:
             try:
                 if _run_on(connection, Operation("setup", self._is_current)):
                     return
@@ -90,8 +89,7 @@ class PostgresDatabase:
         """Do the same on the running loop."""
         self._pools.check_usable()
         deadline = time.monotonic() + SETUP_SECONDS
-        settings = {**options(self._address), "cursor_factory": psycopg.AsyncRawCursor}
-        async with await _aconnected(self._address.direct, settings) as connection:
+        async with await aconnect(self._address, self._address.direct) as connection:
             try:
                 if await _arun_on(connection, Operation("setup", self._is_current)):
                     return
@@ -163,24 +161,6 @@ def _check_deadline(deadline: float) -> None:
         raise UnavailableError(
             f"postgresql: setup waited {SETUP_SECONDS:g} s for another process that migrates"
         )
-
-
-def _connected(conninfo: str, settings: dict[str, Any]) -> Connection[Any]:
-    try:
-        connection: Connection[Any] = Connection.connect(conninfo, **settings)
-    except psycopg.Error as error:
-        raise unreachable(error) from error
-    configure(connection)
-    return connection
-
-
-async def _aconnected(conninfo: str, settings: dict[str, Any]) -> AsyncConnection[Any]:
-    try:
-        connection: AsyncConnection[Any] = await AsyncConnection.connect(conninfo, **settings)
-    except psycopg.Error as error:
-        raise unreachable(error) from error
-    await aconfigure(connection)
-    return connection
 
 
 def _run_on(connection: Connection[Any], operation: Operation[T]) -> T:

@@ -1,7 +1,6 @@
 """psycopg's errors in this package's words, and which of them a second attempt may mend."""
 
 import psycopg
-from psycopg_pool import PoolClosed, PoolTimeout
 
 from threadkeep.errors import StorageError, UnavailableError
 
@@ -18,8 +17,6 @@ CLOSED = "postgresql: the store is closed"
 
 def is_lost(error: psycopg.Error) -> bool:
     """Say whether the connection went away; what was sent may or may not have been done."""
-    if isinstance(error, PoolTimeout | PoolClosed):
-        return False
     if error.sqlstate is None:
         return isinstance(error, psycopg.OperationalError)
     return error.sqlstate.startswith(_LOST)
@@ -32,14 +29,7 @@ def is_conflict(error: psycopg.Error) -> bool:
 
 def translated(error: psycopg.Error, what: str) -> StorageError:
     """Name an error: by what the server says first, which holds no values and no credentials."""
-    if isinstance(error, PoolTimeout):
-        return UnavailableError(
-            f"postgresql: {what} got no connection: the server cannot be reached, or all "
-            "connections of the pool are in use"
-        )
-    if isinstance(error, PoolClosed):
-        return StorageError(CLOSED)
-    reason = error.diag.message_primary or type(error).__name__
+    reason = error.diag.message_primary or _first_line(error)
     if error.sqlstate in _ABSENT:
         return StorageError(f"postgresql: not set up ({reason}); call setup() first")
     if error.sqlstate == _TOO_LARGE:
@@ -49,7 +39,9 @@ def translated(error: psycopg.Error, what: str) -> StorageError:
     return StorageError(f"postgresql: {what} failed: {reason}")
 
 
-def unreachable(error: psycopg.Error) -> UnavailableError:
-    """Name the failure of a connection that was to be made; libpq's text has no password."""
-    reason = str(error).strip().splitlines()[-1] if str(error) else type(error).__name__
-    return UnavailableError(f"postgresql: no connection: {reason}")
+def _first_line(error: psycopg.Error) -> str:
+    """Return what libpq says of a connection: it names hosts and users, and no passwords."""
+    lines = str(error).strip().splitlines()
+    if lines and isinstance(error, psycopg.OperationalError):
+        return lines[0]
+    return type(error).__name__

@@ -1,95 +1,191 @@
 """Connections to one database: a pool for blocking callers, and one for each event loop.
 
 A connection's session holds nothing between transactions, so a pooler may stand before the server.
-A loop's pool is closed with the loop (``asyncio.run`` does so), or with the store.
+Pools have no threads and no tasks: who finds no idle connection makes one. A loop's pool ends with
+the loop (``asyncio.run`` sees to that), or with the store.
 """
 
 import asyncio
 import os
 import threading
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import psycopg
 from psycopg import AsyncConnection, Connection, IsolationLevel
+from psycopg.pq import TransactionStatus
 from psycopg.types.array import ListBinaryDumper
-from psycopg_pool import AsyncConnectionPool, ConnectionPool
 
 from threadkeep.drivers.postgres.address import Address
-from threadkeep.drivers.postgres.failures import CLOSED
-from threadkeep.errors import StorageError
+from threadkeep.drivers.postgres.failures import CLOSED, translated
+from threadkeep.errors import StorageError, UnavailableError
 
 WAIT_SECONDS = 10.0  # for a connection, before a retry is left to the caller
+CONNECT_SECONDS = 10  # where the address does not say ``connect_timeout``
 CLOSE_SECONDS = 5.0  # for another loop to close its connections
 PREPARE_AFTER = 2  # uses of a statement, where statements are prepared
 
-BlockingPool = ConnectionPool[Connection[Any]]
-AwaitingPool = AsyncConnectionPool[AsyncConnection[Any]]
 
+def connect(address: Address, conninfo: str) -> Connection[Any]:
+    """Make a blocking connection.
 
-def _prepare(connection: Connection[Any] | AsyncConnection[Any]) -> None:
-    """Set what only the client knows of: the server's session stays as it is."""
+    Raises:
+        UnavailableError: The server cannot be reached, or refuses.
+    """
+    try:
+        connection: Connection[Any] = Connection.connect(
+            conninfo, cursor_factory=psycopg.RawCursor, **_options(address, conninfo)
+        )
+    except psycopg.Error as error:
+        raise translated(error, "connect") from error
     connection.adapters.register_dumper(list, ListBinaryDumper)  # half the bytes of text arrays
-
-
-def configure(connection: Connection[Any]) -> None:
-    """Make a blocking connection ready."""
-    _prepare(connection)
     # Transactions read what was committed before each statement, whatever the database's default.
     connection.isolation_level = IsolationLevel.READ_COMMITTED
+    return connection
 
 
-async def aconfigure(connection: AsyncConnection[Any]) -> None:
-    """Make an awaiting connection ready."""
-    _prepare(connection)
+async def aconnect(address: Address, conninfo: str) -> AsyncConnection[Any]:
+    """Make an awaiting connection; see ``connect``."""
+    try:
+        connection: AsyncConnection[Any] = await AsyncConnection.connect(
+            conninfo, cursor_factory=psycopg.AsyncRawCursor, **_options(address, conninfo)
+        )
+    except psycopg.Error as error:
+        raise translated(error, "connect") from error
+    connection.adapters.register_dumper(list, ListBinaryDumper)
     await connection.set_isolation_level(IsolationLevel.READ_COMMITTED)
+    return connection
 
 
-def options(address: Address) -> dict[str, Any]:
-    """Return what a connection is opened with."""
-    return {
+def _options(address: Address, conninfo: str) -> dict[str, Any]:
+    options: dict[str, Any] = {
         "autocommit": True,
         "prepare_threshold": PREPARE_AFTER if address.prepared_statements else None,
         "fallback_application_name": "threadkeep",
     }
+    if "connect_timeout=" not in conninfo:
+        options["connect_timeout"] = CONNECT_SECONDS
+    return options
 
 
-class _LoopPool:
-    """The pool of one event loop; used on that loop only."""
+def _is_usable(connection: Connection[Any] | AsyncConnection[Any]) -> bool:
+    idle = TransactionStatus.IDLE
+    return not connection.closed and connection.info.transaction_status == idle
+
+
+def _busy(address: Address) -> UnavailableError:
+    return UnavailableError(
+        f"postgresql: all {address.pool_max_size} connections were in use for {WAIT_SECONDS:g} s"
+    )
+
+
+class BlockingPool:
+    """Connections for threads."""
 
     def __init__(self, address: Address) -> None:
-        self.pool: AwaitingPool = AsyncConnectionPool(
-            address.conninfo,
-            kwargs={**options(address), "cursor_factory": psycopg.AsyncRawCursor},
-            configure=aconfigure,
-            min_size=0,
-            max_size=address.pool_max_size,
-            timeout=WAIT_SECONDS,
-            open=False,
-        )
+        self._address = address
+        self._idle: list[Connection[Any]] = []
+        self._room = threading.Semaphore(address.pool_max_size)
+        self._closed = False
+
+    @contextmanager
+    def connection(self) -> Iterator[Connection[Any]]:
+        """Lend a connection.
+
+        Raises:
+            UnavailableError: All are in use, or the server cannot be reached.
+        """
+        if not self._room.acquire(timeout=WAIT_SECONDS):
+            raise _busy(self._address)
+        try:
+            connection = self._pop() or connect(self._address, self._address.conninfo)
+            try:
+                yield connection
+            finally:
+                self._take_back(connection)
+        finally:
+            self._room.release()
+
+    def drop_idle(self) -> None:
+        """Close the connections that nobody uses: when one was lost, others may be too."""
+        while (connection := self._pop()) is not None:
+            connection.close()
+
+    def close(self) -> None:
+        """Close what is idle now, and the others when they are given back."""
+        self._closed = True
+        self.drop_idle()
+
+    def _pop(self) -> Connection[Any] | None:
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return None
+
+    def _take_back(self, connection: Connection[Any]) -> None:
+        if _is_usable(connection):
+            self._idle.append(connection)
+        else:
+            connection.close()
+        if self._closed:
+            self.drop_idle()
+
+
+class LoopPool:
+    """Connections for the tasks of one event loop; used on that loop only."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._idle: list[AsyncConnection[Any]] = []
+        self._room = asyncio.Semaphore(address.pool_max_size)
+        self._closed = False
         self._until_end = self._watch()
         self._is_watched = False
 
-    async def open(self) -> AwaitingPool:
-        """Open the pool, if this is its first use."""
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[AsyncConnection[Any]]:
+        """Lend a connection; see ``BlockingPool.connection``."""
         if not self._is_watched:
             self._is_watched = True
             await anext(self._until_end)
-        if self.pool.closed:
-            await self.pool.open()
-        return self.pool
+        try:
+            async with asyncio.timeout(WAIT_SECONDS):
+                await self._room.acquire()
+        except TimeoutError as error:
+            raise _busy(self._address) from error
+        try:
+            idle = self._idle.pop() if self._idle else None
+            connection = idle or await aconnect(self._address, self._address.conninfo)
+            try:
+                yield connection
+            finally:
+                await self._take_back(connection)
+        finally:
+            self._room.release()
+
+    async def drop_idle(self) -> None:
+        """See ``BlockingPool.drop_idle``."""
+        while self._idle:
+            await self._idle.pop().close()
 
     async def close(self) -> None:
-        """Close the pool; idempotent."""
-        await self._until_end.aclose()
-        await self.pool.close()
+        """See ``BlockingPool.close``."""
+        self._closed = True
+        await self.drop_idle()
+
+    async def _take_back(self, connection: AsyncConnection[Any]) -> None:
+        if _is_usable(connection) and not self._closed:
+            self._idle.append(connection)
+        else:
+            await connection.close()
 
     async def _watch(self) -> AsyncGenerator[None, None]:
         # A loop that shuts down closes the generators that are suspended on it.
         try:
             yield
         finally:
-            await self.pool.close()
+            await self.close()
 
 
 class Pools:
@@ -97,9 +193,9 @@ class Pools:
 
     def __init__(self, address: Address) -> None:
         self._address = address
-        self._lock = threading.Lock()  # guards the two below, held briefly
-        self._blocking: BlockingPool | None = None
-        self._awaiting: dict[asyncio.AbstractEventLoop, _LoopPool] = {}
+        self._blocking = BlockingPool(address)
+        self._awaiting: dict[asyncio.AbstractEventLoop, LoopPool] = {}
+        self._lock = threading.Lock()  # for a change of the above, held briefly
         self._closed = False
         self._process = os.getpid()
 
@@ -120,77 +216,56 @@ class Pools:
     def blocking(self) -> BlockingPool:
         """Return the pool of blocking callers."""
         self.check_usable()
-        if self._blocking is not None:
-            return self._blocking
-        with self._lock:
-            self.check_usable()
-            if self._blocking is None:
-                pool: BlockingPool = ConnectionPool(
-                    self._address.conninfo,
-                    kwargs={**options(self._address), "cursor_factory": psycopg.RawCursor},
-                    configure=configure,
-                    min_size=0,
-                    max_size=self._address.pool_max_size,
-                    timeout=WAIT_SECONDS,
-                    open=False,
-                )
-                pool.open()
-                self._blocking = pool
-            return self._blocking
+        return self._blocking
 
-    async def awaiting(self) -> AwaitingPool:
+    def awaiting(self) -> LoopPool:
         """Return the pool of the running loop."""
         self.check_usable()
         loop = asyncio.get_running_loop()
         held = self._awaiting.get(loop)
-        if held is None:
-            held = _LoopPool(self._address)
-            with self._lock:
-                self.check_usable()
-                open_loops = {
-                    each: pool for each, pool in self._awaiting.items() if not each.is_closed()
-                }
-                self._awaiting = {**open_loops, loop: held}
-        return await held.open()
+        if held is not None:
+            return held
+        held = LoopPool(self._address)
+        with self._lock:
+            self.check_usable()
+            open_loops = {
+                each: pool for each, pool in self._awaiting.items() if not each.is_closed()
+            }
+            self._awaiting = {**open_loops, loop: held}
+        return held
 
     def close(self) -> None:
         """Close all connections; idempotent."""
-        _close_all(*self._take())
+        for loop, held in self._end().items():
+            _close_on(loop, held)
 
     async def aclose(self) -> None:
         """Do the same for an awaiting caller."""
-        blocking, awaiting = self._take()
+        awaiting = self._end()
         own = awaiting.pop(asyncio.get_running_loop(), None)
         if own is not None:
             await own.close()
-        await asyncio.to_thread(_close_all, blocking, awaiting)
+        for loop, held in awaiting.items():
+            await asyncio.to_thread(_close_on, loop, held)
 
-    def _take(self) -> tuple[BlockingPool | None, dict[asyncio.AbstractEventLoop, _LoopPool]]:
+    def _end(self) -> dict[asyncio.AbstractEventLoop, LoopPool]:
+        """Close the blocking pool, and return the others."""
         with self._lock:
             self._closed = True
-            taken = self._blocking, self._awaiting
-            self._blocking, self._awaiting = None, {}
+            awaiting, self._awaiting = self._awaiting, {}
         if os.getpid() != self._process:
-            return None, {}
-        return taken
+            return {}  # the connections are the parent's
+        self._blocking.close()
+        return awaiting
 
 
-def _close_all(
-    blocking: BlockingPool | None, awaiting: dict[asyncio.AbstractEventLoop, _LoopPool]
-) -> None:
-    if blocking is not None:
-        blocking.close(CLOSE_SECONDS)
-    for loop, held in awaiting.items():
-        _close_on(loop, held)
-
-
-def _close_on(loop: asyncio.AbstractEventLoop, held: _LoopPool) -> None:
+def _close_on(loop: asyncio.AbstractEventLoop, held: LoopPool) -> None:
     """Close a loop's pool from another thread, or from the loop itself, a moment later."""
     if not loop.is_running():
         return  # an ended loop closed it; one that stands still does when it ends
     closing = asyncio.run_coroutine_threadsafe(held.close(), loop)
     try:
-        own = asyncio.get_running_loop()
+        own: asyncio.AbstractEventLoop | None = asyncio.get_running_loop()
     except RuntimeError:
         own = None
     if own is not loop:
