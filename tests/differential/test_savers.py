@@ -30,6 +30,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.types import Command, Send, interrupt
 
+from tests.postgres_savers import opened_saver
 from threadkeep import DocumentCheckpointSaver
 
 TURNS = 6
@@ -327,20 +328,33 @@ def take_a_turn(script: Script, graph: Any, both: Both, *, awaiting: bool) -> No
         pass
 
 
+def read_the_same(seed: int, ours: DocumentCheckpointSaver) -> None:
+    script = Script(seed)
+    both = Both(ours)
+    graph = build(script, both)
+    for turn in range(TURNS):
+        take_a_turn(script, graph, both, awaiting=turn % 2 == 1)
+        compare_all(both)
+    scope = ours._scope
+    both.ours = DocumentCheckpointSaver(  # knows nothing yet
+        ours._documents, namespace=scope.namespace, agent_id=scope.agent_id
+    )
+    compare_all(both)
+    take_a_turn(script, build(script, both), both, awaiting=False)
+    compare_all(both)
+    assert both.reads > 50
+
+
 @pytest.mark.parametrize("driver", ["memory", "sqlite"])
 @pytest.mark.parametrize("seed", range(10))
 def test_random_graphs_read_the_same_from_both_savers(
     seed: int, driver: str, tmp_path: Path
 ) -> None:
-    script = Script(seed)
     with opened(driver, tmp_path) as ours:
-        both = Both(ours)
-        graph = build(script, both)
-        for turn in range(TURNS):
-            take_a_turn(script, graph, both, awaiting=turn % 2 == 1)
-            compare_all(both)
-        both.ours = DocumentCheckpointSaver(ours._documents)  # knows nothing yet
-        compare_all(both)
-        take_a_turn(script, build(script, both), both, awaiting=False)
-        compare_all(both)
-    assert both.reads > 50
+        read_the_same(seed, ours)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_graphs_read_the_same_from_postgresql(seed: int, postgres_module_url: str) -> None:
+    with opened_saver(postgres_module_url) as ours:
+        read_the_same(seed, ours)

@@ -78,5 +78,5 @@ class BatchStatements:
     def _target(self, required: Sequence[str]) -> str:
         if not required:
             return self._texts["target_without_required"]
-        found = " UNION ALL ".join(f"SELECT one FROM {part}" for part in required)
-        return self._texts["target_with_required"].replace("{required}", found)
+        counts = [self._texts["count_of_required"].replace("{part}", part) for part in required]
+        return self._texts["target_with_required"].replace("{counts}", " + ".join(counts))

@@ -144,41 +144,46 @@ WITH RECURSIVE thread AS MATERIALIZED (
     WHERE namespace = :namespace::bytea AND agent_id = :agent_id::bytea
         AND thread_id = :thread_id::bytea
 ),
-walk (ref) AS (
-    SELECT a.ref FROM unnest(:refs::bytea[]) AS a (ref)
+asked AS MATERIALIZED (
+    SELECT a.position, d.ref, d.kind, d.metadata, d.refs, d.body
+    FROM unnest(:refs::bytea[]) WITH ORDINALITY AS a (ref, position)
+    JOIN {schema}addressed_documents d ON d.tid = (SELECT tid FROM thread) AND d.ref = a.ref
+),
+walk (ref, refs) AS (
+    SELECT a.ref, a.refs FROM asked a WHERE a.refs IS NOT NULL
     UNION
-    SELECT n.ref
+    SELECT n.ref, n.refs
     FROM walk w
+    CROSS JOIN LATERAL generate_series(1, octet_length(w.refs), 12) AS s (at)
     CROSS JOIN LATERAL (
-        SELECT d.refs FROM {schema}addressed_documents d
-        WHERE d.tid = (SELECT tid FROM thread) AND d.ref = w.ref
-        OFFSET 0
-    ) p
-    CROSS JOIN LATERAL generate_series(1, octet_length(p.refs), 12) AS s (at)
-    CROSS JOIN LATERAL (
-        SELECT d.ref FROM {schema}addressed_documents d
-        WHERE d.tid = (SELECT tid FROM thread) AND d.ref = substr(p.refs, s.at, 12)
+        SELECT d.ref, d.refs FROM {schema}addressed_documents d
+        WHERE d.tid = (SELECT tid FROM thread) AND d.ref = substr(w.refs, s.at, 12)
             AND d.refs IS NOT NULL
         OFFSET 0
     ) n
 ),
 found AS (
-    SELECT a.position, d.*
+    SELECT position, ref, kind, metadata, refs, body FROM asked
+    UNION ALL
+    SELECT NULL, d.*
     FROM walk w
     CROSS JOIN LATERAL (
-        SELECT e.ref, e.kind, e.metadata, e.refs, e.body,
-            octet_length(e.ref) + coalesce(octet_length(e.metadata), 0)
-            + coalesce(octet_length(e.refs), 0) + octet_length(e.body) AS size
+        SELECT e.ref, e.kind, e.metadata, e.refs, e.body
         FROM {schema}addressed_documents e
         WHERE e.tid = (SELECT tid FROM thread) AND e.ref = w.ref
         OFFSET 0
     ) d
-    LEFT JOIN unnest(:refs::bytea[]) WITH ORDINALITY AS a (ref, position) ON a.ref = w.ref
-    ORDER BY a.position, d.ref
+    WHERE NOT EXISTS (SELECT FROM asked a WHERE a.ref = w.ref)
+),
+sized AS (
+    SELECT *, octet_length(ref) + coalesce(octet_length(metadata), 0)
+        + coalesce(octet_length(refs), 0) + octet_length(body) AS size
+    FROM found
+    ORDER BY position, ref
 ),
 counted AS (
     SELECT *, row_number() OVER w AS at, sum(size) OVER w AS total
-    FROM found WINDOW w AS (ROWS UNBOUNDED PRECEDING)
+    FROM sized WINDOW w AS (ROWS UNBOUNDED PRECEDING)
 )
 SELECT position, at = 1 OR total <= :budget::bigint AS fits, ref, kind, metadata, refs,
     CASE WHEN at = 1 OR total <= :budget::bigint THEN body END

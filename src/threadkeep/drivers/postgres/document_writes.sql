@@ -64,10 +64,11 @@ required_documents AS MATERIALIZED (
     FOR KEY SHARE OF d
 )
 
+-- count_of_required --
+(SELECT count(*) FROM {part})
+
 -- target_with_required --
-target AS MATERIALIZED (
-    SELECT tid FROM thread WHERE (SELECT count(*) FROM ({required}) r) = :required::bigint
-)
+target AS MATERIALIZED (SELECT tid FROM thread WHERE {counts} = :required::bigint)
 
 -- target_without_required --
 target AS MATERIALIZED (SELECT tid FROM thread)
