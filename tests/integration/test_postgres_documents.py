@@ -14,6 +14,7 @@ import psycopg
 import pytest
 
 from threadkeep.drivers import postgres
+from threadkeep.drivers.postgres import pools
 from threadkeep.drivers.postgres.address import DIRECT_URL, parse
 from threadkeep.drivers.postgres.database import PostgresDatabase
 from threadkeep.drivers.postgres.documents import (
@@ -67,6 +68,7 @@ def test_four_processes_set_up_a_fresh_schema_at_once(postgres_url: str) -> None
     script = """
         import sys
         from threadkeep.drivers import postgres
+from threadkeep.drivers.postgres import pools
         from threadkeep.ports.documents import Batch, Scope
         from threadkeep.ports.drivers import DriverOptions
         from threadkeep.testing.builders import item
@@ -230,6 +232,47 @@ async def _close_in_a_thread(database: PostgresDatabase) -> None:
 
 async def _close_awaiting(database: PostgresDatabase) -> None:
     await database.aclose()
+
+
+@pytest.mark.anyio
+async def test_a_caller_that_stops_waiting_leaves_a_usable_store(
+    database: PostgresDatabase, postgres_url: str
+) -> None:
+    store = AsyncPostgresDocumentStore(database)
+    await store.insert(SCOPE, Batch([item(1)]))
+    with psycopg.connect(postgres_url) as holder:
+        holder.execute("select from document_threads for update")
+        waiting = [
+            asyncio.create_task(store.insert(SCOPE, Batch([item(number)])))
+            for number in range(2, 12)
+        ]
+        await asyncio.sleep(0.1)
+        for task in waiting[::2]:
+            task.cancel()
+        await asyncio.wait(waiting[::2])
+        holder.rollback()
+        done = await asyncio.gather(*waiting, return_exceptions=True)
+    assert [isinstance(each, asyncio.CancelledError) for each in done] == [True, False] * 5
+    assert await store.count(SCOPE, Find(ITEMS)) == 6
+    await store.close()
+
+
+def test_who_gets_no_connection_in_time_is_told(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pools, "WAIT_SECONDS", 0.05)
+    made = opened(f"{postgres_url}?pool_max_size=1")
+
+    async def count() -> int:
+        async with made._pools.awaiting().connection():
+            return await AsyncPostgresDocumentStore(made).count(SCOPE, Find(ITEMS))
+
+    busy = pytest.raises(UnavailableError, match="all 1 connections")
+    with made._pools.blocking().connection(), busy:
+        PostgresDocumentStore(made).count(SCOPE, Find(ITEMS))
+    with pytest.raises(UnavailableError, match="all 1 connections"):
+        asyncio.run(count())
+    made.close()
 
 
 def test_a_forked_child_is_told_to_open_the_store_itself(database: PostgresDatabase) -> None:

@@ -239,23 +239,43 @@ SEEKS = {
 
 @pytest.mark.parametrize("find", SEEKS.values(), ids=SEEKS)
 def test_an_index_finds_it_and_has_its_order(
-    store: PostgresDocumentStore, postgres_module_url: str, find: Find, sent: list[str]
+    store: PostgresDocumentStore, postgres_module_url: str, find: Find
 ) -> None:
     rows = [d for n in range(1000) for d in (checkpoint(n), write(n, task="task"))]
     store.insert(SCOPE, Batch(rows))
-    with psycopg.connect(
-        postgres_module_url, autocommit=True, cursor_factory=psycopg.RawCursor
-    ) as connection:
-        connection.execute(b"analyze")
-        (query,) = _queries(store, find)
-        text, values = numbered(query)
-        plan = "\n".join(row[0] for row in connection.execute(b"explain " + text, values))
+    plan = plan_of(postgres_module_url, query_of(store, find))
     assert "Index Cond" in plan
     assert "Sort" not in plan
     assert "Seq Scan on checkpoint_documents" not in plan
     assert "Seq Scan on write_documents" not in plan
 
 
-def _queries(store: PostgresDocumentStore, find: Find) -> list[Query]:
-    unit = document_reads.find(store._documents._reads, SCOPE, find)
-    return [next(unit)]
+JIT_ABOVE_COST = 100_000  # where PostgreSQL by default begins to compile a statement, in 100 ms
+
+
+@pytest.mark.parametrize("nodes", [False, True])
+@pytest.mark.parametrize("count", [1, 400, 20_000])
+def test_addresses_are_looked_up_one_by_one_and_never_compiled(
+    store: PostgresDocumentStore, postgres_module_url: str, count: int, nodes: bool
+) -> None:
+    store.insert(SCOPE, Batch([item(number, refs=[address(0)]) for number in range(2_000)]))
+    refs = [address(number) for number in range(count)]
+    unit = document_reads.fetch(store._documents._reads, SCOPE, THREAD, refs, nodes=nodes)
+    plan = plan_of(postgres_module_url, next(unit))
+    cost = re.search(r"\.\.(\d+)", plan)
+    assert cost is not None
+    assert int(cost[1]) < JIT_ABOVE_COST
+    documents = re.findall(r"(\w+ \w+)[\w ]* on addressed_documents", plan)
+    assert set(documents) == {"Index Scan"}
+
+
+def plan_of(url: str, query: Query) -> str:
+    text, values = numbered(query)
+    with psycopg.connect(url, autocommit=True, cursor_factory=psycopg.RawCursor) as connection:
+        connection.execute(b"analyze")
+        rows = connection.execute(b"explain " + text, values).fetchall()
+    return "\n".join(row[0] for row in rows)
+
+
+def query_of(store: PostgresDocumentStore, find: Find) -> Query:
+    return next(document_reads.find(store._documents._reads, SCOPE, find))

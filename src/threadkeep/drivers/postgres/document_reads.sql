@@ -114,17 +114,27 @@ SELECT 0, at, fits, thread_id, ref, metadata, refs, CASE WHEN fits THEN body END
 FROM page
 
 -- fetch_documents --
+-- OFFSET 0 keeps each look-up in the index, whatever the planner thinks of a thread's size. A LIMIT
+-- that it cannot read makes it expect a tenth: estimates in the millions would start its compiler.
 WITH found AS (
-    SELECT a.position, d.ref, d.kind, d.metadata, d.refs, d.body,
-        octet_length(d.ref) + coalesce(octet_length(d.metadata), 0)
-        + coalesce(octet_length(d.refs), 0) + octet_length(d.body) AS size
-    FROM unnest(:refs::bytea[]) WITH ORDINALITY AS a (ref, position)
-    JOIN {schema}addressed_documents d ON d.ref = a.ref
-    WHERE d.tid = (
-        SELECT tid FROM {schema}document_threads
-        WHERE namespace = :namespace::bytea AND agent_id = :agent_id::bytea
-            AND thread_id = :thread_id::bytea
-    )
+    SELECT a.position, d.*
+    FROM (
+        SELECT u.ref, u.position
+        FROM unnest(:refs::bytea[]) WITH ORDINALITY AS u (ref, position)
+        LIMIT (SELECT cardinality(:refs::bytea[]))
+    ) a
+    CROSS JOIN LATERAL (
+        SELECT e.ref, e.kind, e.metadata, e.refs, e.body,
+            octet_length(e.ref) + coalesce(octet_length(e.metadata), 0)
+            + coalesce(octet_length(e.refs), 0) + octet_length(e.body) AS size
+        FROM {schema}addressed_documents e
+        WHERE e.ref = a.ref AND e.tid = (
+            SELECT tid FROM {schema}document_threads
+            WHERE namespace = :namespace::bytea AND agent_id = :agent_id::bytea
+                AND thread_id = :thread_id::bytea
+        )
+        OFFSET 0
+    ) d
     ORDER BY a.position
 ),
 counted AS (
@@ -137,27 +147,54 @@ FROM counted
 WHERE at <= 2 OR total - size <= :budget::bigint;
 
 -- fetch_nodes --
--- The planner cannot know how many nodes a recursion finds: OFFSET 0 keeps each look-up in the
--- index, whatever it thinks. Rows beyond the budget come without body: they are to be read next.
+-- See fetch_documents. Rows beyond the budget come without body: they are to be read next.
 WITH RECURSIVE thread AS MATERIALIZED (
     SELECT tid FROM {schema}document_threads
     WHERE namespace = :namespace::bytea AND agent_id = :agent_id::bytea
         AND thread_id = :thread_id::bytea
 ),
 asked AS MATERIALIZED (
-    SELECT a.position, d.ref, d.kind, d.metadata, d.refs, d.body
-    FROM unnest(:refs::bytea[]) WITH ORDINALITY AS a (ref, position)
-    JOIN {schema}addressed_documents d ON d.tid = (SELECT tid FROM thread) AND d.ref = a.ref
+    SELECT a.position, d.*
+    FROM (
+        SELECT u.ref, u.position
+        FROM unnest(:refs::bytea[]) WITH ORDINALITY AS u (ref, position)
+        LIMIT (SELECT cardinality(:refs::bytea[]))
+    ) a
+    CROSS JOIN LATERAL (
+        SELECT e.ref, e.kind, e.metadata, e.refs, e.body
+        FROM {schema}addressed_documents e
+        WHERE e.tid = (SELECT tid FROM thread) AND e.ref = a.ref
+        OFFSET 0
+    ) d
 ),
 walk (ref, refs) AS (
-    SELECT a.ref, a.refs FROM asked a WHERE a.refs IS NOT NULL
+    SELECT c.ref, c.refs
+    FROM (
+        SELECT b.ref, b.refs
+        FROM (
+            SELECT a.ref, a.refs FROM asked a WHERE a.refs IS NOT NULL
+            LIMIT (SELECT cardinality(:refs::bytea[]))
+        ) b
+        LIMIT (SELECT cardinality(:refs::bytea[]))
+    ) c
     UNION
     SELECT n.ref, n.refs
     FROM walk w
-    CROSS JOIN LATERAL generate_series(1, octet_length(w.refs), 12) AS s (at)
+    CROSS JOIN LATERAL (
+        SELECT v.at
+        FROM (
+            SELECT t.at
+            FROM (
+                SELECT s.at FROM generate_series(1, octet_length(w.refs), 12) AS s (at)
+                LIMIT octet_length(w.refs)
+            ) t
+            LIMIT octet_length(w.refs)
+        ) v
+        LIMIT octet_length(w.refs)
+    ) p
     CROSS JOIN LATERAL (
         SELECT d.ref, d.refs FROM {schema}addressed_documents d
-        WHERE d.tid = (SELECT tid FROM thread) AND d.ref = substr(w.refs, s.at, 12)
+        WHERE d.tid = (SELECT tid FROM thread) AND d.ref = substr(w.refs, p.at, 12)
             AND d.refs IS NOT NULL
         OFFSET 0
     ) n

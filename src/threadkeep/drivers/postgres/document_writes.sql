@@ -34,34 +34,46 @@ thread AS MATERIALIZED (SELECT tid FROM found UNION ALL SELECT tid FROM made)
 
 -- required_checkpoints --
 -- Locked, and not only looked at: what a snapshot shows may be gone once the thread's lock is had.
+-- OFFSET 0 keeps each look-up in the index, whatever the planner thinks of a thread's size.
 required_checkpoints AS MATERIALIZED (
-    SELECT 1 AS one
+    SELECT
     FROM thread t
     CROSS JOIN unnest(:required_ns::bytea[], :required_ids::bytea[]) AS r (ns, id)
-    JOIN {schema}checkpoint_documents d ON d.tid = t.tid AND d.ns = r.ns AND d.id = r.id
-    FOR KEY SHARE OF d
+    CROSS JOIN LATERAL (
+        SELECT FROM {schema}checkpoint_documents d
+        WHERE d.tid = t.tid AND d.ns = r.ns AND d.id = r.id
+        OFFSET 0
+        FOR KEY SHARE
+    ) l
 )
 
 -- required_writes --
 required_writes AS MATERIALIZED (
-    SELECT 1 AS one
+    SELECT
     FROM thread t
     CROSS JOIN unnest(
         :required_write_ns::bytea[], :required_write_ids::bytea[], :required_tasks::bytea[],
         :required_parts::bigint[]
     ) AS r (ns, id, task, part)
-    JOIN {schema}write_documents d
-        ON d.tid = t.tid AND d.ns = r.ns AND d.id = r.id AND d.task = r.task AND d.part = r.part
-    FOR KEY SHARE OF d
+    CROSS JOIN LATERAL (
+        SELECT FROM {schema}write_documents d
+        WHERE d.tid = t.tid AND d.ns = r.ns AND d.id = r.id AND d.task = r.task AND d.part = r.part
+        OFFSET 0
+        FOR KEY SHARE
+    ) l
 )
 
 -- required_documents --
 required_documents AS MATERIALIZED (
-    SELECT 1 AS one
+    SELECT
     FROM thread t
     CROSS JOIN unnest(:required_refs::bytea[], :required_kinds::smallint[]) AS r (ref, kind)
-    JOIN {schema}addressed_documents d ON d.tid = t.tid AND d.ref = r.ref AND d.kind = r.kind
-    FOR KEY SHARE OF d
+    CROSS JOIN LATERAL (
+        SELECT FROM {schema}addressed_documents d
+        WHERE d.tid = t.tid AND d.ref = r.ref AND d.kind = r.kind
+        OFFSET 0
+        FOR KEY SHARE
+    ) l
 )
 
 -- count_of_required --
