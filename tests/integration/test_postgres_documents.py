@@ -68,7 +68,6 @@ def test_four_processes_set_up_a_fresh_schema_at_once(postgres_url: str) -> None
     script = """
         import sys
         from threadkeep.drivers import postgres
-from threadkeep.drivers.postgres import pools
         from threadkeep.ports.documents import Batch, Scope
         from threadkeep.ports.drivers import DriverOptions
         from threadkeep.testing.builders import item
