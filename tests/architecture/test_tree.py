@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from importlib.metadata import EntryPoint
 
 from tests.architecture.tree import ROOT, relative, tracked_files
 
@@ -46,6 +47,15 @@ def test_the_base_install_brings_only_what_saving_a_thread_needs() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     names = {re.match(r"[\w-]+", line)[0] for line in project["dependencies"]}  # type: ignore[index]
     assert names == BASE_DEPENDENCIES
+
+
+def test_every_driver_that_is_registered_is_there() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    drivers = project["entry-points"]["threadkeep.drivers"]
+    assert {"memory", "sqlite", "postgresql", "postgres"} <= drivers.keys()
+    for scheme, place in drivers.items():
+        entry = EntryPoint(scheme, place, "threadkeep.drivers")
+        assert callable(entry.load()), scheme
 
 
 def test_every_link_between_pages_leads_somewhere() -> None:

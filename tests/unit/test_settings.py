@@ -48,8 +48,8 @@ def test_the_first_of_the_three_database_variables_wins() -> None:
     [
         ("paper://user:hidden@host/db", "that begin with paper://"),
         ("paper+pen://user:hidden@host/db", "that begin with paper+pen://"),
-        ("user:hidden@host://db", "a storage address begins with memory:// or sqlite://"),
-        ("host=there password=hidden", "a storage address begins with memory:// or sqlite://"),
+        ("user:hidden@host://db", "a storage address begins with memory:// or "),
+        ("host=there password=hidden", "a storage address begins with memory:// or "),
         ("agents.db", "e.g. sqlite:///agents.db"),
     ],
 )
