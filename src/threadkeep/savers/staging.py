@@ -18,10 +18,9 @@ from threadkeep.ports.documents import (
     Key,
     Page,
     Scope,
-    Staged,
-    StagingDocumentStore,
     Usage,
 )
+from threadkeep.ports.staging import Staged, StagingDocumentStore
 
 LINGER_SECONDS = 0.010  # a run's steps share a transaction; a kill loses at most this much
 

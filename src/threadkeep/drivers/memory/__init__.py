@@ -3,9 +3,10 @@
 from threadkeep.drivers.memory.documents import AsyncMemoryDocumentStore, MemoryDocumentStore
 from threadkeep.drivers.memory.resources import MemoryResourceStore
 from threadkeep.errors import ConfigError
-from threadkeep.ports.documents import DocumentStore, StagingDocumentStore
+from threadkeep.ports.documents import DocumentStore
 from threadkeep.ports.drivers import Driver, DriverOptions
 from threadkeep.ports.resources import ResourceStore
+from threadkeep.ports.staging import StagingDocumentStore
 
 
 class MemoryDriver:

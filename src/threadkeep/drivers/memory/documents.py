@@ -35,110 +35,12 @@ from threadkeep.rules.document_order import field_order, key_order, size_of
 
 MAX_BODY_BYTES = 4 * 1024 * 1024  # twice a reply, so that callers meet one that fills it alone
 
-Order = tuple[Any, ...]
-
-
-class _Shelf:
-    """The documents of one collection and thread, in key order."""
-
-    def __init__(self, collection: str) -> None:
-        self._collection = collection
-        self._order: list[Order] = []
-        self._documents: dict[Order, Document] = {}
-
-    def __len__(self) -> int:
-        return len(self._order)
-
-    def get(self, key: Key) -> Document | None:
-        return self._documents.get(key_order(self._collection, key))
-
-    def put(self, document: Document) -> None:
-        order = key_order(self._collection, document.key)
-        if order not in self._documents:
-            insort(self._order, order)
-        self._documents[order] = document
-
-    def pop(self, key: Key) -> None:
-        order = key_order(self._collection, key)
-        del self._documents[order]
-        del self._order[bisect_left(self._order, order)]
-
-    def under(self, prefix: Order, *, backwards: bool = False) -> Iterator[Document]:
-        """Iterate over the documents whose key begins with what sorts as ``prefix``."""
-        start = bisect_left(self._order, prefix)
-        stop = start
-        if backwards or not prefix:
-            stop = _end_of(self._order, prefix, start)
-            span = range(stop - 1, start - 1, -1) if backwards else range(start, stop)
-            yield from (self._documents[self._order[at]] for at in span)
-            return
-        while stop < len(self._order) and self._order[stop][: len(prefix)] == prefix:
-            yield self._documents[self._order[stop]]
-            stop += 1
-
-
-def _end_of(order: Sequence[Order], prefix: Order, start: int) -> int:
-    """Find where the keys that begin with ``prefix`` end, by bisection."""
-    low, high = start, len(order)
-    while low < high:
-        middle = (low + high) // 2
-        if order[middle][: len(prefix)] == prefix:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@dataclass
-class _Thread:
-    """What one thread stores; addressed documents of all collections are found by address too."""
-
-    shelves: dict[str, _Shelf] = field(default_factory=dict)
-    addressed: dict[bytes, Document] = field(default_factory=dict)
-
-    def shelf(self, collection: str) -> _Shelf:
-        return self.shelves.setdefault(collection, _Shelf(collection))
-
-    def get(self, collection: str, key: Key) -> Document | None:
-        shelf = self.shelves.get(collection)
-        return shelf.get(key) if shelf else None
-
-    def occupant(self, document: Document) -> Document | None:
-        """Return the document in whose place a new one would stand."""
-        if COLLECTIONS[document.collection].addressed:
-            return self.addressed.get(_ref(document))
-        return self.get(document.collection, document.key)
-
-    def put(self, document: Document) -> None:
-        present = self.occupant(document)
-        if present is not None and present.collection != document.collection:
-            self.shelf(present.collection).pop(present.key)
-        self.shelf(document.collection).put(document)
-        if COLLECTIONS[document.collection].addressed:
-            self.addressed[_ref(document)] = document
-
-    def pop(self, collection: str, key: Key) -> bool:
-        present = self.get(collection, key)
-        if present is None:
-            return False
-        self.shelf(collection).pop(key)
-        if COLLECTIONS[collection].addressed:
-            del self.addressed[_ref(present)]
-        return True
-
-
-def _ref(document: Document) -> bytes:
-    (ref,) = document.key
-    assert isinstance(ref, bytes)
-    return ref
-
-
 class MemoryDocumentStore:
     """Keeps documents until it is let go of."""
 
     def __init__(self, *, max_body_bytes: int = MAX_BODY_BYTES) -> None:
         self._max_body_bytes = max_body_bytes
-        self._threads: dict[Scope, dict[str, _Thread]] = {}
+        self._threads: dict[Scope, dict[str, Thread]] = {}
         self._lock = threading.Lock()
         self._closed = False
 
@@ -160,7 +62,7 @@ class MemoryDocumentStore:
             return Inserted()
         with self._lock:
             threads = self._threads.setdefault(scope, {})
-            thread = threads.get(thread_id, _Thread())
+            thread = threads.get(thread_id, Thread())
             if not all(thread.get(*required) for required in batch.requires):
                 return Inserted(written=False)
             threads[thread_id] = thread
@@ -239,7 +141,7 @@ class MemoryDocumentStore:
         self._check_open()
         check_scope(scope, thread_id)
         with self._lock:
-            thread = self._threads.get(scope, {}).pop(thread_id, _Thread())
+            thread = self._threads.get(scope, {}).pop(thread_id, Thread())
             return sum(map(len, thread.shelves.values()))
 
     def measure(self, scope: Scope, thread_id: str) -> Mapping[str, Usage]:
@@ -262,8 +164,8 @@ class MemoryDocumentStore:
         if self._closed:
             raise StorageError("the document store is closed")
 
-    def _thread(self, scope: Scope, thread_id: str) -> _Thread:
-        return self._threads.get(scope, {}).get(thread_id) or _Thread()
+    def _thread(self, scope: Scope, thread_id: str) -> Thread:
+        return self._threads.get(scope, {}).get(thread_id) or Thread()
 
     def _ordered(self, scope: Scope, find: Find) -> Iterator[Document]:
         """Iterate over what meets the conditions, in the order asked for."""
@@ -299,7 +201,7 @@ class MemoryDocumentStore:
         return sorted(children, key=_oldest)
 
 
-def _put_where_absent(thread: _Thread, document: Document) -> bool:
+def _put_where_absent(thread: Thread, document: Document) -> bool:
     if thread.occupant(document) is not None:
         return False
     thread.put(_with_every_field(document))
@@ -364,70 +266,3 @@ def _is_after(document: Document, find: Find) -> bool:
     if _newest(document) != _newest(anchor):
         return bool(_newest(document) < _newest(anchor))
     return _ties(document) > _ties(anchor)
-
-
-class AsyncMemoryDocumentStore:
-    """The awaiting face of the same documents; it never blocks, so it needs no thread."""
-
-    def __init__(self, store: MemoryDocumentStore) -> None:
-        self._store = store
-
-    @property
-    def max_body_bytes(self) -> int:
-        """See ``DocumentStore.max_body_bytes``."""
-        return self._store.max_body_bytes
-
-    async def setup(self) -> None:
-        """See ``DocumentStore.setup``."""
-        self._store.setup()
-
-    async def insert(self, scope: Scope, batch: Batch) -> Inserted:
-        """See ``DocumentStore.insert``."""
-        return self._store.insert(scope, batch)
-
-    def stage(self, scope: Scope, batch: Batch, *, within_seconds: float) -> Staged:
-        """See ``StagingDocumentStore.stage``; committed at once."""
-        return _Committed(self._store.insert(scope, batch))
-
-    async def fetch(
-        self, scope: Scope, thread_id: str, refs: Sequence[bytes], *, nodes: bool = False
-    ) -> Fetched:
-        """See ``DocumentStore.fetch``."""
-        return self._store.fetch(scope, thread_id, refs, nodes=nodes)
-
-    async def find(self, scope: Scope, find: Find) -> Page:
-        """See ``DocumentStore.find``."""
-        return self._store.find(scope, find)
-
-    async def count(self, scope: Scope, find: Find) -> int:
-        """See ``DocumentStore.count``."""
-        return self._store.count(scope, find)
-
-    async def remove(
-        self, scope: Scope, thread_id: str, documents: Sequence[tuple[str, Key]]
-    ) -> int:
-        """See ``DocumentStore.remove``."""
-        return self._store.remove(scope, thread_id, documents)
-
-    async def erase(self, scope: Scope, thread_id: str) -> int:
-        """See ``DocumentStore.erase``."""
-        return self._store.erase(scope, thread_id)
-
-    async def measure(self, scope: Scope, thread_id: str) -> Mapping[str, Usage]:
-        """See ``DocumentStore.measure``."""
-        return self._store.measure(scope, thread_id)
-
-    async def close(self) -> None:
-        """See ``DocumentStore.close``."""
-        self._store.close()
-
-
-@dataclass(frozen=True, slots=True)
-class _Committed:
-    """A staged batch that is already there."""
-
-    inserted: Inserted
-
-    async def committed(self) -> Inserted:
-        """See ``Staged.committed``."""
-        return self.inserted

@@ -18,9 +18,9 @@ from threadkeep.ports.documents import (
     Key,
     Page,
     Scope,
-    Staged,
     Usage,
 )
+from threadkeep.ports.staging import Staged
 from threadkeep.rules.document_checks import (
     check_batch,
     check_find,
