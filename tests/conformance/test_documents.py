@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from threadkeep.drivers.lift import InThreads
-from threadkeep.drivers.memory.documents import AsyncMemoryDocumentStore, MemoryDocumentStore
+from threadkeep.drivers.memory.async_documents import AsyncMemoryDocumentStore
+from threadkeep.drivers.memory.documents import MemoryDocumentStore
 from threadkeep.drivers.sqlite.address import Address
 from threadkeep.drivers.sqlite.database import SqliteDatabase
 from threadkeep.drivers.sqlite.documents import AsyncSqliteDocumentStore, SqliteDocumentStore

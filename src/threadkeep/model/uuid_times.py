@@ -3,14 +3,23 @@
 Times are *ticks*, as UUIDs count them: 100 ns since 1582-10-15.
 """
 
+from datetime import UTC, datetime, timedelta
+
 TICKS_PER_SECOND = 10_000_000
 
 _UNIX_EPOCH = 0x01B21DD213814000  # 1970-01-01 in ticks
+_UNIX = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
 
 
 def ticks(nanoseconds: int) -> int:
     """State a Unix time as a UUIDv6 does."""
     return nanoseconds // 100 + _UNIX_EPOCH
+
+
+def ticks_of(moment: datetime) -> int:
+    """State an aware moment as a UUIDv6 does."""
+    return (moment - _UNIX) // _MICROSECOND * 10 + _UNIX_EPOCH
 
 
 def made_at(ident: str) -> int:

@@ -364,9 +364,9 @@ class DocumentStore(Protocol):
     def erase(self, scope: Scope, thread_id: str) -> int:
         """Delete every document of a thread, in one transaction; an unknown thread is no error.
 
-        Nothing of the bodies stays readable in the store's files afterwards. That there was a
-        thread, and when it was erased, stays known for ``ERASURE_SECONDS`` at least
-        (``Batch.after``), as a hash of its names and a time: neither tells the names.
+        Nothing of the bodies stays readable in the store's files afterwards. That something was
+        erased, and when, stays known for ``ERASURE_SECONDS`` at least (``Batch.after``), as a
+        hash of the thread's names and a time.
 
         Returns:
             How many documents are gone.
@@ -415,11 +415,11 @@ class DocumentStore(Protocol):
         ...
 
     def extend_lease(self, scope: Scope, thread_id: str, token: int, seconds: float) -> bool:
-        """Let a lease end ``seconds`` from now; false when it is not the thread's lease any more."""
+        """Let a lease end ``seconds`` from now; false where it is the thread's no more."""
         ...
 
     def release_lease(self, scope: Scope, thread_id: str, token: int) -> None:
-        """Give a lease back; no error when it is not the thread's lease any more."""
+        """Give a lease back; no error where it is the thread's no more."""
         ...
 
     def measure(self, scope: Scope, thread_id: str) -> Mapping[str, Usage]:

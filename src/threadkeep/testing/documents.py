@@ -17,10 +17,25 @@ from threadkeep.testing.document_finding import FindingCases
 from threadkeep.testing.document_inserting import InsertingCases
 from threadkeep.testing.document_refusals import RefusalCases
 from threadkeep.testing.document_removing import RemovingCases
+from threadkeep.testing.document_threads import (
+    CopyingCases,
+    ErasureCases,
+    LeaseCases,
+    PruningCases,
+)
 
 
 class DocumentStoreSuite(
-    InsertingCases, RefusalCases, FetchingCases, FindingCases, FilterCases, RemovingCases
+    InsertingCases,
+    RefusalCases,
+    FetchingCases,
+    FindingCases,
+    FilterCases,
+    RemovingCases,
+    CopyingCases,
+    PruningCases,
+    ErasureCases,
+    LeaseCases,
 ):
     """Subclass in a driver's tests."""
 

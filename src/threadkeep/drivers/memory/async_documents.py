@@ -66,6 +66,26 @@ class AsyncMemoryDocumentStore:
         """See ``DocumentStore.erase``."""
         return self._store.erase(scope, thread_id)
 
+    async def copy(self, scope: Scope, source: str, target: str) -> int:
+        """See ``DocumentStore.copy``."""
+        return self._store.copy(scope, source, target)
+
+    async def prune(self, scope: Scope, thread_id: str, pruning: Pruning) -> Pruned:
+        """See ``DocumentStore.prune``."""
+        return self._store.prune(scope, thread_id, pruning)
+
+    async def lease(self, scope: Scope, thread_id: str, seconds: float) -> int | None:
+        """See ``DocumentStore.lease``."""
+        return self._store.lease(scope, thread_id, seconds)
+
+    async def extend_lease(self, scope: Scope, thread_id: str, token: int, seconds: float) -> bool:
+        """See ``DocumentStore.extend_lease``."""
+        return self._store.extend_lease(scope, thread_id, token, seconds)
+
+    async def release_lease(self, scope: Scope, thread_id: str, token: int) -> None:
+        """See ``DocumentStore.release_lease``."""
+        self._store.release_lease(scope, thread_id, token)
+
     async def measure(self, scope: Scope, thread_id: str) -> Mapping[str, Usage]:
         """See ``DocumentStore.measure``."""
         return self._store.measure(scope, thread_id)

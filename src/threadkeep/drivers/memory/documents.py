@@ -1,15 +1,20 @@
 """The document store in dictionaries: the reference the other drivers are compared with."""
 
 import threading
-from bisect import bisect_left, insort
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
 
+from threadkeep.drivers.memory.document_shelves import Order, Thread
 from threadkeep.errors import StorageError
+from threadkeep.model.uuid_times import TICKS_PER_SECOND, ticks_of
+from threadkeep.ports.clock import Clock, SystemClock
 from threadkeep.ports.documents import (
+    CHECKPOINTS,
     COLLECTIONS,
+    ERASURE_SECONDS,
     READ_BYTES,
     Batch,
     Document,
@@ -19,27 +24,35 @@ from threadkeep.ports.documents import (
     Is,
     Key,
     Page,
+    Pruned,
+    Pruning,
     Scope,
-    Staged,
     Usage,
 )
 from threadkeep.rules.document_checks import (
     check_batch,
     check_find,
     check_keys,
+    check_pruning,
     check_refs,
     check_scope,
 )
+from threadkeep.rules.document_life import erasure_mark
 from threadkeep.rules.document_matches import matches
 from threadkeep.rules.document_order import field_order, key_order, size_of
 
 MAX_BODY_BYTES = 4 * 1024 * 1024  # twice a reply, so that callers meet one that fills it alone
 
+
 class MemoryDocumentStore:
     """Keeps documents until it is let go of."""
 
-    def __init__(self, *, max_body_bytes: int = MAX_BODY_BYTES) -> None:
+    def __init__(self, *, max_body_bytes: int = MAX_BODY_BYTES, clock: Clock | None = None) -> None:
         self._max_body_bytes = max_body_bytes
+        self._clock = clock or SystemClock()
+        self._erased: dict[bytes, int] = {}  # the last to be erased comes last
+        self._leases: dict[tuple[Scope, str], tuple[int, datetime]] = {}
+        self._tokens = 0
         self._threads: dict[Scope, dict[str, Thread]] = {}
         self._lock = threading.Lock()
         self._closed = False
@@ -63,17 +76,21 @@ class MemoryDocumentStore:
         with self._lock:
             threads = self._threads.setdefault(scope, {})
             thread = threads.get(thread_id, Thread())
+            if batch.lease is not None and not self._has_lease(scope, thread_id, batch.lease):
+                return Inserted(written=False, stale=True)
+            if self._is_erased(scope, thread_id, thread, batch):
+                return Inserted(written=False, erased=True)
             if not all(thread.get(*required) for required in batch.requires):
                 return Inserted(written=False)
             threads[thread_id] = thread
             present = [
                 (document.collection, document.key)
                 for document in batch.documents
-                if not _put_where_absent(thread, document)
+                if not thread.put_where_absent(document)
                 and not COLLECTIONS[document.collection].addressed
             ]
             for document in batch.replacing:
-                thread.put(_with_every_field(document))
+                thread.put(document)
             return Inserted(present=present)
 
     def fetch(
@@ -142,7 +159,65 @@ class MemoryDocumentStore:
         check_scope(scope, thread_id)
         with self._lock:
             thread = self._threads.get(scope, {}).pop(thread_id, Thread())
-            return sum(map(len, thread.shelves.values()))
+            gone = sum(map(len, thread.shelves.values()))
+            if gone:
+                self._remember_erasure(erasure_mark(scope, thread_id))
+            return gone
+
+    def copy(self, scope: Scope, source: str, target: str) -> int:
+        """See ``DocumentStore.copy``."""
+        self._check_open()
+        check_scope(scope, source)
+        check_scope(scope, target)
+        with self._lock:
+            origin = self._threads.get(scope, {}).get(source)
+            if origin is None or source == target:
+                return 0
+            self._erased.pop(erasure_mark(scope, target), None)
+            thread = self._threads[scope].setdefault(target, Thread())
+            return sum(
+                thread.put_where_absent(replace(document, thread_id=target))
+                for shelf in origin.shelves.values()
+                for document in shelf.under(())
+            )
+
+    def prune(self, scope: Scope, thread_id: str, pruning: Pruning) -> Pruned:
+        """See ``DocumentStore.prune``."""
+        self._check_open()
+        check_scope(scope, thread_id)
+        check_pruning(pruning)
+        with self._lock:
+            return self._thread(scope, thread_id).prune(pruning)
+
+    def lease(self, scope: Scope, thread_id: str, seconds: float) -> int | None:
+        """See ``DocumentStore.lease``."""
+        self._check_open()
+        check_scope(scope, thread_id)
+        with self._lock:
+            now = self._clock.now()
+            held = self._leases.get((scope, thread_id))
+            if held is not None and held[1] > now:
+                return None
+            self._tokens += 1
+            self._leases[scope, thread_id] = self._tokens, now + timedelta(seconds=seconds)
+            return self._tokens
+
+    def extend_lease(self, scope: Scope, thread_id: str, token: int, seconds: float) -> bool:
+        """See ``DocumentStore.extend_lease``."""
+        self._check_open()
+        with self._lock:
+            if not self._has_lease(scope, thread_id, token):
+                return False
+            ends_at = self._clock.now() + timedelta(seconds=seconds)
+            self._leases[scope, thread_id] = token, ends_at
+            return True
+
+    def release_lease(self, scope: Scope, thread_id: str, token: int) -> None:
+        """See ``DocumentStore.release_lease``."""
+        self._check_open()
+        with self._lock:
+            if self._has_lease(scope, thread_id, token):
+                del self._leases[scope, thread_id]
 
     def measure(self, scope: Scope, thread_id: str) -> Mapping[str, Usage]:
         """See ``DocumentStore.measure``."""
@@ -166,6 +241,28 @@ class MemoryDocumentStore:
 
     def _thread(self, scope: Scope, thread_id: str) -> Thread:
         return self._threads.get(scope, {}).get(thread_id) or Thread()
+
+    def _has_lease(self, scope: Scope, thread_id: str, token: int) -> bool:
+        held = self._leases.get((scope, thread_id))
+        return held is not None and held[0] == token
+
+    def _is_erased(self, scope: Scope, thread_id: str, thread: Thread, batch: Batch) -> bool:
+        """Say whether a batch belongs to what the thread was before it was erased."""
+        if not batch.after or not self._erased:
+            return False
+        erased_at = self._erased.get(erasure_mark(scope, thread_id))
+        return erased_at is not None and not all(
+            made_at > erased_at or thread.get(CHECKPOINTS, key) for key, made_at in batch.after
+        )
+
+    def _remember_erasure(self, mark: bytes) -> None:
+        now = ticks_of(self._clock.now())
+        self._erased.pop(mark, None)
+        self._erased[mark] = now
+        for old, at in list(self._erased.items()):
+            if at > now - ERASURE_SECONDS * TICKS_PER_SECOND:
+                break
+            del self._erased[old]
 
     def _ordered(self, scope: Scope, find: Find) -> Iterator[Document]:
         """Iterate over what meets the conditions, in the order asked for."""
@@ -199,22 +296,6 @@ class MemoryDocumentStore:
             .under(key_order(find.collection, document.key))
         ]
         return sorted(children, key=_oldest)
-
-
-def _put_where_absent(thread: Thread, document: Document) -> bool:
-    if thread.occupant(document) is not None:
-        return False
-    thread.put(_with_every_field(document))
-    return True
-
-
-def _with_every_field(document: Document) -> Document:
-    names = COLLECTIONS[document.collection].fields
-    return replace(
-        document,
-        refs=tuple(document.refs),
-        fields={name: document.fields.get(name) for name in names},
-    )
 
 
 def _copy(document: Document) -> Document:

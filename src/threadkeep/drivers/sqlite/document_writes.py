@@ -24,6 +24,7 @@ from threadkeep.ports.documents import (
     Key,
     Scope,
 )
+from threadkeep.rules.document_life import erasure_mark
 
 THREADS_REMEMBERED = 10_000  # row numbers of threads, kept per process: about 2 MB
 
@@ -83,6 +84,9 @@ class Insertion:
         thread: Whose documents.
         touched: Seconds since 1970, for addressed documents.
         requires: Rows that must be there, as (collection, key).
+        after: Checkpoints it belongs to, each with when it was made.
+        mark: What an erasure of the thread is remembered by; needed with ``after``.
+        lease: The token that must be the thread's lease's, if any.
         addressed: Rows written where absent, in order.
         keyed: The same for the other collections, as (collection, key, row).
         put_addressed: Rows that replace what is there.
@@ -93,6 +97,9 @@ class Insertion:
     thread: ThreadKey
     touched: int
     requires: Sequence[tuple[str, Key]]
+    after: Sequence[tuple[Key, int]]
+    mark: bytes
+    lease: int | None
     addressed: Sequence[AddressedRow]
     keyed: Sequence[tuple[str, Key, tuple[Any, ...]]]
     put_addressed: Sequence[AddressedRow]
@@ -100,6 +107,10 @@ class Insertion:
 
     def __call__(self, session: Session) -> Inserted:
         """Write the batch."""
+        if self.lease is not None and session.one("find_lease", self.thread) != (self.lease,):
+            return Inserted(written=False, stale=True)
+        if self.after and self._is_erased(session):
+            return Inserted(written=False, erased=True)
         if self.requires and not self._has_required(session):
             return Inserted(written=False)
         tid = self.threads.find_or_add(session, self.thread)
@@ -117,6 +128,16 @@ class Insertion:
     def _has_required(self, session: Session) -> bool:
         tid = self.threads.find(session, self.thread)
         return tid is not None and all(_has(session, tid, *each) for each in self.requires)
+
+    def _is_erased(self, session: Session) -> bool:
+        row = session.one("find_erasure", (self.mark,))
+        if row is None:
+            return False
+        older = [key for key, made_at in self.after if made_at <= row[0]]
+        tid = self.threads.find(session, self.thread) if older else None
+        return bool(older) and (
+            tid is None or not all(_has(session, tid, CHECKPOINTS, key) for key in older)
+        )
 
     def _add_addressed(self, session: Session, tid: int) -> None:
         plain = [row.values(tid, self.touched) for row in self.addressed if row.metadata is None]
@@ -155,6 +176,9 @@ def insertion(
         thread=pack_scope(scope, thread_id),
         touched=touched,
         requires=batch.requires,
+        after=batch.after,
+        mark=erasure_mark(scope, thread_id) if batch.after else b"",
+        lease=batch.lease,
         addressed=_addressed_rows(batch.documents),
         keyed=[
             (document.collection, document.key, keyed_row(document))
