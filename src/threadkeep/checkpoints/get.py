@@ -63,8 +63,8 @@ def get(
     place = place_of(document)
     known.remember(record_of(place, row, document, lists))
     for writes in page.children:
-        known.note_refs(place, writes.refs)
         if any(index >= 0 for index in read_writes(writes)[1]):
+            known.note_refs(place, writes.refs)  # a special one may be replaced, and name others
             known.note_task(place, str(writes.key[2]))
     return _loaded(document, row, values, page.children, reader)
 

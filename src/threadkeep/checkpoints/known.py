@@ -209,6 +209,11 @@ class Known:
             while len(self._gone) > THREADS_GONE:
                 self._gone.popitem(last=False)
 
+    def begin_anew(self, thread_id: str) -> None:
+        """Take in that a thread that may have been deleted is stored again."""
+        with self._guard:
+            self._gone.pop(thread_id, None)
+
     def gone_at(self, thread_id: str) -> int | None:
         """Say when a thread was last deleted, as far as is known."""
         with self._guard:

@@ -20,10 +20,14 @@ from threadkeep.ports.documents import (
     DocumentStore,
     Find,
     Key,
+    Pruning,
     Scope,
 )
 
 T = TypeVar("T")
+
+
+Store = DocumentStore | AsyncDocumentStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,10 @@ class Insert:
     """Ask for ``DocumentStore.insert``; answered with ``Inserted``."""
 
     batch: Batch
+
+    def ask(self, store: Store, scope: Scope) -> Any:
+        """Hand the request to either face: its answer, or what awaits it."""
+        return store.insert(scope, self.batch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +49,10 @@ class Fetch:
     refs: Sequence[bytes]
     nodes: bool = False
 
+    def ask(self, store: Store, scope: Scope) -> Any:
+        """See ``Insert.ask``."""
+        return store.fetch(scope, self.thread_id, self.refs, nodes=self.nodes)
+
 
 @dataclass(frozen=True, slots=True)
 class Remove:
@@ -49,12 +61,44 @@ class Remove:
     thread_id: str
     documents: Sequence[tuple[str, Key]]
 
+    def ask(self, store: Store, scope: Scope) -> Any:
+        """See ``Insert.ask``."""
+        return store.remove(scope, self.thread_id, self.documents)
+
 
 @dataclass(frozen=True, slots=True)
 class Erase:
     """Ask for ``DocumentStore.erase``; answered with the number erased."""
 
     thread_id: str
+
+    def ask(self, store: Store, scope: Scope) -> Any:
+        """See ``Insert.ask``."""
+        return store.erase(scope, self.thread_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """Ask for ``DocumentStore.copy``; answered with the number copied."""
+
+    source: str
+    target: str
+
+    def ask(self, store: Store, scope: Scope) -> Any:
+        """See ``Insert.ask``."""
+        return store.copy(scope, self.source, self.target)
+
+
+@dataclass(frozen=True, slots=True)
+class Prune:
+    """Ask for ``DocumentStore.prune``; answered with ``Pruned``."""
+
+    thread_id: str
+    pruning: Pruning
+
+    def ask(self, store: Store, scope: Scope) -> Any:
+        """See ``Insert.ask``."""
+        return store.prune(scope, self.thread_id, self.pruning)
 
 
 class UnderWay(Protocol):
@@ -76,42 +120,26 @@ class Pause:
     until: UnderWay
 
 
-Request = Insert | Fetch | Find | Remove | Erase | Pause
+Request = Insert | Fetch | Find | Remove | Erase | Copy | Prune | Pause
 Steps = Generator[Request, Any, T]
 
 
 def perform(request: Request, store: DocumentStore, scope: Scope) -> Any:
     """Answer one request from a blocking store."""
-    match request:
-        case Insert(batch):
-            return store.insert(scope, batch)
-        case Fetch(thread_id, refs, nodes):
-            return store.fetch(scope, thread_id, refs, nodes=nodes)
-        case Find():
-            return store.find(scope, request)
-        case Remove(thread_id, documents):
-            return store.remove(scope, thread_id, documents)
-        case Erase(thread_id):
-            return store.erase(scope, thread_id)
-        case Pause(until):
-            return until.wait()
+    if isinstance(request, Find):
+        return store.find(scope, request)
+    if isinstance(request, Pause):
+        return request.until.wait()
+    return request.ask(store, scope)
 
 
 async def aperform(request: Request, store: AsyncDocumentStore, scope: Scope) -> Any:
     """Answer one request from an awaiting store."""
-    match request:
-        case Insert(batch):
-            return await store.insert(scope, batch)
-        case Fetch(thread_id, refs, nodes):
-            return await store.fetch(scope, thread_id, refs, nodes=nodes)
-        case Find():
-            return await store.find(scope, request)
-        case Remove(thread_id, documents):
-            return await store.remove(scope, thread_id, documents)
-        case Erase(thread_id):
-            return await store.erase(scope, thread_id)
-        case Pause(until):
-            return await until.await_()
+    if isinstance(request, Find):
+        return await store.find(scope, request)
+    if isinstance(request, Pause):
+        return await request.until.await_()
+    return await request.ask(store, scope)
 
 
 def run(steps: Steps[T], store: DocumentStore, scope: Scope) -> T:

@@ -131,9 +131,10 @@ def fetch(
 
 def measure(session: Session, scope: Scope, thread_id: str) -> Mapping[str, Usage]:
     """See ``DocumentStore.measure``."""
-    row = session.one("find_thread", pack_scope(scope, thread_id))
-    if row is None:
+    found = session.one("find_thread", pack_scope(scope, thread_id))
+    if found is None:
         return {}
+    row = found[:1]
     usage = {
         CHECKPOINTS: session.one("measure_checkpoints", row),
         WRITES: session.one("measure_writes", row),

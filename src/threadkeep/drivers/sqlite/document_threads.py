@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from threadkeep.drivers.sql.packing import pack_id, pack_text, unpack_refs
-from threadkeep.drivers.sqlite.document_writes import ThreadKey, Threads
+from threadkeep.drivers.sqlite.document_writes import Thread, ThreadKey, Threads
 from threadkeep.drivers.sqlite.sessions import Session
 from threadkeep.model.uuid_times import TICKS_PER_SECOND
 from threadkeep.ports.documents import ERASURE_SECONDS, Key, Pruned, Pruning
@@ -15,18 +15,18 @@ Rows = set[tuple[bytes, bytes]]
 def copy(
     session: Session,
     threads: Threads,
-    source: ThreadKey,
-    target: ThreadKey,
+    source: Thread,
+    target: Thread,
     *,
-    target_mark: bytes,
     touched: int,
 ) -> int:
     """See ``DocumentStore.copy``."""
-    origin = threads.find(session, source)
+    origin = threads.find(session, source.key)
     if origin is None or source == target:
         return 0
-    session.run("forget_erasure", (target_mark,))
+    session.run("forget_erasure", (target.mark,))
     own = threads.find_or_add(session, target)
+    session.run("forget_erasure_of_thread", (own,))
     names = {"source": origin, "target": own, "touched": touched}
     session.run("copy_metadata", names)
     return sum(

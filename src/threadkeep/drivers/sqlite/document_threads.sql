@@ -57,6 +57,9 @@ INSERT OR REPLACE INTO document_erasures (mark, erased_at) VALUES (?, ?);
 -- forget_erasure --
 DELETE FROM document_erasures WHERE mark = ?;
 
+-- forget_erasure_of_thread --
+UPDATE document_threads SET erased_at = NULL WHERE tid = ?;
+
 -- forget_old_erasures --
 DELETE FROM document_erasures WHERE erased_at < ?;
 

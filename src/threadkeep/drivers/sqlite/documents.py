@@ -33,7 +33,6 @@ from threadkeep.rules.document_checks import (
     check_refs,
     check_scope,
 )
-from threadkeep.rules.document_life import erasure_mark
 
 MAX_BODY_BYTES = 4 * 1024 * 1024  # twice a reply, so that callers meet one that fills it alone
 
@@ -88,12 +87,12 @@ class _Documents:
 
     def erase(self, scope: Scope, thread_id: str) -> Callable[[Session], int]:
         check_scope(scope, thread_id)
-        mark, now = erasure_mark(scope, thread_id), ticks_of(self._clock.now())
+        thread, now = writes.Thread.of(scope, thread_id), ticks_of(self._clock.now())
 
         def work(session: Session) -> int:
-            gone = writes.erase(session, self._threads, pack_scope(scope, thread_id))
+            gone = writes.erase(session, self._threads, thread.key)
             if gone:
-                whole.remember_erasure(session, mark, now)
+                whole.remember_erasure(session, thread.mark, now)
             return gone
 
         return work
@@ -104,9 +103,8 @@ class _Documents:
         return partial(
             whole.copy,
             threads=self._threads,
-            source=pack_scope(scope, source),
-            target=pack_scope(scope, target),
-            target_mark=erasure_mark(scope, target),
+            source=writes.Thread.of(scope, source),
+            target=writes.Thread.of(scope, target),
             touched=self._now_ms() // 1000,
         )
 

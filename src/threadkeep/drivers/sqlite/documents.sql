@@ -1,12 +1,13 @@
 -- find_thread --
-SELECT tid FROM document_threads
+SELECT tid, erased_at FROM document_threads
 WHERE namespace = ? AND agent_id = ? AND thread_id = ?;
 
 -- add_thread --
-INSERT INTO document_threads (namespace, agent_id, thread_id) VALUES (?, ?, ?);
+INSERT INTO document_threads (namespace, agent_id, thread_id, erased_at)
+VALUES (?, ?, ?, (SELECT erased_at FROM document_erasures WHERE mark = ?));
 
 -- has_thread --
-SELECT 1 FROM document_threads WHERE tid = ?;
+SELECT erased_at FROM document_threads WHERE tid = ?;
 
 -- has_checkpoint --
 SELECT 1 FROM checkpoint_documents WHERE tid = ? AND ns = ? AND id = ?;

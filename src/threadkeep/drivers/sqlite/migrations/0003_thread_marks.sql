@@ -8,6 +8,9 @@ CREATE TABLE document_erasures (
 
 CREATE INDEX document_erasures_by_time ON document_erasures (erased_at);
 
+-- When what was stored under the same names before was erased: the mark's time, at hand.
+ALTER TABLE document_threads ADD COLUMN erased_at INTEGER;
+
 -- A token is never given twice: AUTOINCREMENT. ends_at is milliseconds since 1970.
 CREATE TABLE document_leases (
     token     INTEGER PRIMARY KEY AUTOINCREMENT,
