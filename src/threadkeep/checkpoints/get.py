@@ -2,13 +2,14 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from threadkeep.checkpoints import metadata as metadata_documents
 from threadkeep.checkpoints.codec import Codec
 from threadkeep.checkpoints.entries import Entry, Keyed, Tree
 from threadkeep.checkpoints.known import Known, Place
-from threadkeep.checkpoints.reading import Documents, Reader, gather
+from threadkeep.checkpoints.reading import Documents, Reader, gather, settled
 from threadkeep.checkpoints.recall import record_of, row_of
 from threadkeep.checkpoints.rows import Row
 from threadkeep.checkpoints.steps import Steps
@@ -49,18 +50,20 @@ def get(
     where: list[Condition] = [Is("checkpoint_ns", namespace)]
     if checkpoint_id:
         where.append(Is("checkpoint_id", checkpoint_id))
-    page: Page = yield Find(
-        CHECKPOINTS, thread_id, where, newest_first=True, limit=1, children=WRITES
-    )
+    find = Find(CHECKPOINTS, thread_id, where, newest_first=True, limit=1, children=WRITES)
+    return (yield from settled(find, partial(_load, codec, known)))
+
+
+def _load(codec: Codec, known: Known, page: Page) -> Steps[Loaded | None]:
     if not page.documents:
         return None
     document = page.documents[0]
+    place = place_of(document)
     found: Documents = {}
-    yield from gather(thread_id, _refs(page.documents, page.children), found, known)
+    yield from gather(place[0], _refs(page.documents, page.children), found, known)
     reader = Reader(codec, found)
     row = row_of(document, reader)
     values, lists = _watched_values(row, reader)
-    place = place_of(document)
     known.remember(record_of(place, row, document, lists))
     for writes in page.children:
         if any(index >= 0 for index in read_writes(writes)[1]):

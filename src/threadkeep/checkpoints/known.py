@@ -5,12 +5,12 @@ document because of what is known makes its batch require the checkpoint it is k
 """
 
 from collections import OrderedDict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
-from threadkeep.checkpoints.entries import Blob, Entry, Keyed, Tree
+from threadkeep.checkpoints.entries import Entry, names_of
 from threadkeep.checkpoints.values import ListMemories
 from threadkeep.ports.documents import CHECKPOINTS, PARTS, Document, Key
 
@@ -65,24 +65,13 @@ class Record:
     def _names(self) -> set[bytes]:
         named: set[bytes] = set()
         for entry in self.entries.values():
-            named.update(_entry_names(entry))
+            named.update(names_of(entry))
         for memory in self.lists.values():
             for level in memory.listing.levels:
                 named.update(level)
             if not memory.printed:  # its elements are serialized each time: none is handed over
                 named.update(mark for mark in memory.listing.marks if isinstance(mark, bytes))
         return named
-
-
-def _entry_names(entry: Entry) -> Iterator[bytes]:
-    match entry:
-        case Blob(ref):
-            yield ref
-        case Tree(root, tail):
-            yield from (mark for mark in (root, *tail) if isinstance(mark, bytes))
-        case Keyed(entries):
-            for _, inner in entries:
-                yield from _entry_names(inner)
 
 
 @dataclass(slots=True)

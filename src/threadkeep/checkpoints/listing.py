@@ -8,6 +8,7 @@ from threadkeep.checkpoints.codec import Codec
 from threadkeep.checkpoints.get import Loaded, load_page
 from threadkeep.checkpoints.known import Known
 from threadkeep.checkpoints.metadata import INTEGERS, json_text
+from threadkeep.checkpoints.reading import settled
 from threadkeep.checkpoints.steps import Steps
 from threadkeep.errors import InvalidFilterError
 from threadkeep.ports.documents import (
@@ -100,7 +101,7 @@ def next_page(
             where.append(In("meta", sorted(refs)))
         else:
             limit = PAGE_CHECKPOINTS
-    page: Page = yield Find(
+    find = Find(
         CHECKPOINTS,
         listing.thread_id,
         where,
@@ -109,8 +110,13 @@ def next_page(
         limit=limit,
         children=WRITES,
     )
-    found = [document for document in page.documents if _has_meta(document, position.metas)]
-    loaded = yield from load_page(found, page.children, codec, known)
+    metas = position.metas
+
+    def load(page: Page) -> Steps[tuple[Page, list[Loaded]]]:
+        found = [document for document in page.documents if _has_meta(document, metas)]
+        return page, (yield from load_page(found, page.children, codec, known))
+
+    page, loaded = yield from settled(find, load)
     if _asks_for_no_parents(listing):
         loaded = [one for one in loaded if one.metadata.get("parents") == {}]
     loaded = loaded[: position.left]

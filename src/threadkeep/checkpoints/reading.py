@@ -4,8 +4,8 @@
 their elements, three requests whatever the history, and one more for each further 2 MiB.
 """
 
-from collections.abc import Collection, Iterable
-from typing import Any
+from collections.abc import Callable, Collection, Iterable
+from typing import Any, TypeVar
 
 from threadkeep.checkpoints import bodies
 from threadkeep.checkpoints.codec import Codec
@@ -14,7 +14,9 @@ from threadkeep.checkpoints.known import Known
 from threadkeep.checkpoints.lists import Listing, read
 from threadkeep.checkpoints.steps import Fetch, Steps
 from threadkeep.errors import CorruptionError
-from threadkeep.ports.documents import Document, Fetched
+from threadkeep.ports.documents import Document, Fetched, Find, Page
+
+T = TypeVar("T")
 
 Documents = dict[bytes, Document]
 
@@ -44,6 +46,26 @@ def gather(thread_id: str, refs: Iterable[bytes], found: Documents, known: Known
         walk = known.documents(thread_id, missing)
         found |= walk
         outside |= {ref: None for ref in missing if ref not in walk}
+
+
+def settled(find: Find, load: Callable[[Page], Steps[T]]) -> Steps[T]:
+    """Find a page and load what it names.
+
+    Where a document is missing, the page is found anew: a prune or a deletion may have come
+    between, and then it is another page now.
+
+    Raises:
+        CorruptionError: A document is missing, and the page is what it was.
+    """
+    page: Page = yield find
+    while True:
+        try:
+            return (yield from load(page))
+        except CorruptionError:
+            now: Page = yield find
+            if now == page:
+                raise
+            page = now
 
 
 def _descend(refs: Iterable[bytes], found: Documents, walked: set[bytes]) -> list[bytes]:

@@ -1,10 +1,12 @@
 """What is known of a stored checkpoint: read from the store, or noted when it was read or put."""
 
+from functools import partial
+
 from threadkeep.checkpoints.bodies import unseal
 from threadkeep.checkpoints.codec import Codec
 from threadkeep.checkpoints.entries import Entry, Keyed, Tree
 from threadkeep.checkpoints.known import Place, Record
-from threadkeep.checkpoints.reading import Documents, Reader, fetch
+from threadkeep.checkpoints.reading import Documents, Reader, fetch, settled
 from threadkeep.checkpoints.rows import Row, read_row
 from threadkeep.checkpoints.steps import Steps
 from threadkeep.checkpoints.values import ListMemory, Path
@@ -18,17 +20,17 @@ def recall(place: Place, codec: Codec) -> Steps[Record | None]:
         What is known of it then, or ``None`` when it is not stored.
     """
     thread_id, namespace, checkpoint_id = place
-    page: Page = yield Find(
-        CHECKPOINTS,
-        thread_id,
-        [Is("checkpoint_ns", namespace), Is("checkpoint_id", checkpoint_id)],
-        limit=1,
-    )
+    where = [Is("checkpoint_ns", namespace), Is("checkpoint_id", checkpoint_id)]
+    find = Find(CHECKPOINTS, thread_id, where, limit=1)
+    return (yield from settled(find, partial(_load, place, codec)))
+
+
+def _load(place: Place, codec: Codec, page: Page) -> Steps[Record | None]:
     if not page.documents:
         return None
     document = page.documents[0]
     found: Documents = {}
-    yield from fetch(thread_id, document.refs, found)
+    yield from fetch(place[0], document.refs, found)
     reader = Reader(codec, found)
     return record_of(place, row_of(document, reader), document, _lists_of(document, reader))
 

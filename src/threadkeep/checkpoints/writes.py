@@ -207,18 +207,26 @@ def read_writes(document: Document) -> tuple[str, Writes]:
         raise CorruptionError("a pending write cannot be read") from error
 
 
-def pending(documents: Sequence[Document], reader: Reader) -> list[tuple[str, str, Any]]:
-    """Make the pending writes of one checkpoint, in the order they are applied.
+def ordered(documents: Sequence[Document]) -> list[tuple[str, str, Entry]]:
+    """State the pending writes of one checkpoint, in the order they are applied.
 
     Source: ``langgraph.checkpoint.base.writes_sort_key``.
+
+    Returns:
+        Task, channel and value of each.
     """
     found: dict[tuple[str, int], tuple[str, str, Entry]] = {}
     for document in sorted(documents, key=lambda document: document.key[2:]):
         path, writes = read_writes(document)
         for index, (channel, entry) in writes.items():
             found.setdefault((str(document.key[2]), index), (path, channel, entry))
-    ordered = sorted(
+    by_place = sorted(
         (path, task_id, index, channel, entry)
         for (task_id, index), (path, channel, entry) in found.items()
     )
-    return [(task, channel, reader.value(entry)) for _, task, _, channel, entry in ordered]
+    return [(task_id, channel, entry) for _, task_id, _, channel, entry in by_place]
+
+
+def pending(documents: Sequence[Document], reader: Reader) -> list[tuple[str, str, Any]]:
+    """Make the pending writes of one checkpoint; see ``ordered``."""
+    return [(task, channel, reader.value(entry)) for task, channel, entry in ordered(documents)]

@@ -6,7 +6,7 @@ the store. The object holds no connection of its own and may be shared by thread
 
 import asyncio
 import copy
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from langchain_core.runnables import RunnableConfig
@@ -15,10 +15,12 @@ from langgraph.checkpoint.base import (
     Checkpoint,
     CheckpointMetadata,
     CheckpointTuple,
+    DeltaChannelHistory,
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from threadkeep.checkpoints import listing, metadata
+from threadkeep.checkpoints.delta import History, delta_history
 from threadkeep.checkpoints.get import Loaded, get
 from threadkeep.checkpoints.known import Place
 from threadkeep.checkpoints.put import Put, put
@@ -236,6 +238,21 @@ class DocumentCheckpointSaver(WholeThreads):
         with self._under_way.entered(request.place):
             await self._arun(put_writes(request, self._codec(), self._known))
 
+    def get_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        """Read what the ancestors of a checkpoint wrote to some channels, since each one's value.
+
+        Ancestors are read by the page, not one by one.
+        """
+        return _histories(self._run(self._delta_history(config, channels)))
+
+    async def aget_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        """See ``get_delta_channel_history``."""
+        return _histories(await self._arun(self._delta_history(config, channels)))
+
     def get_next_version(self, current: Any, channel: None) -> Any:
         """Answer a greater version of the same type; see ``next_version``."""
         return next_version(current)
@@ -243,6 +260,12 @@ class DocumentCheckpointSaver(WholeThreads):
     def _get(self, config: RunnableConfig) -> Steps[Loaded | None]:
         thread_id, namespace, checkpoint_id = address(config)
         return get(thread_id, namespace, checkpoint_id, self._codec(), self._known)
+
+    def _delta_history(
+        self, config: RunnableConfig, channels: Sequence[str]
+    ) -> Steps[dict[str, History]]:
+        names = list(dict.fromkeys(channels))
+        return delta_history(*address(config), names, self._codec(), self._known)
 
     def _put(
         self, config: RunnableConfig, checkpoint: Checkpoint, given: CheckpointMetadata
@@ -300,6 +323,15 @@ def _listing(
     return listing.Listing(
         thread_id, namespace if named else None, checkpoint_id, before_id, filter_, limit
     )
+
+
+def _histories(found: Mapping[str, History]) -> dict[str, DeltaChannelHistory]:
+    made: dict[str, DeltaChannelHistory] = {}
+    for name, history in found.items():
+        made[name] = {"writes": history.writes}
+        if history.seed:
+            made[name]["seed"] = history.seed[0]
+    return made
 
 
 def _tuple(loaded: Loaded | None) -> CheckpointTuple | None:
