@@ -25,7 +25,7 @@ from threadkeep.ports.documents import (
     Scope,
 )
 from threadkeep.ports.drivers import open_driver
-from threadkeep.testing.savers import checkpoint, config
+from threadkeep.testing.saver_steps import checkpoint, config
 
 THREAD: RunnableConfig = {"configurable": {"thread_id": "chat"}}
 TURN_BYTES = 5000  # handed over per turn, every bound value counted

@@ -10,7 +10,7 @@ from langchain_core.messages import HumanMessage
 from benchmarks import chat
 from threadkeep import DocumentCheckpointSaver
 from threadkeep.errors import NotFoundError
-from threadkeep.testing.savers import checkpoint, config
+from threadkeep.testing.saver_steps import checkpoint, config
 
 pytestmark = pytest.mark.anyio
 

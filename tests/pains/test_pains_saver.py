@@ -21,7 +21,7 @@ from langgraph.types import Command, interrupt
 from tests.pains import saver_factories, types_stored
 from threadkeep import DocumentCheckpointSaver
 from threadkeep.errors import ThreadkeepError
-from threadkeep.testing.savers import checkpoint, config
+from threadkeep.testing.saver_steps import checkpoint, config
 
 Saver = DocumentCheckpointSaver
 

@@ -101,6 +101,43 @@ class Prune:
         return store.prune(scope, self.thread_id, self.pruning)
 
 
+@dataclass(frozen=True, slots=True)
+class TakeLease:
+    """Ask for ``DocumentStore.lease``; answered with its token or ``None``."""
+
+    thread_id: str
+    seconds: float
+
+    def ask(self, store: Store, scope: Scope) -> Any:
+        """See ``Insert.ask``."""
+        return store.lease(scope, self.thread_id, self.seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class ExtendLease:
+    """Ask for ``DocumentStore.extend_lease``; answered with whether it still was the thread's."""
+
+    thread_id: str
+    token: int
+    seconds: float
+
+    def ask(self, store: Store, scope: Scope) -> Any:
+        """See ``Insert.ask``."""
+        return store.extend_lease(scope, self.thread_id, self.token, self.seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseLease:
+    """Ask for ``DocumentStore.release_lease``; answered with ``None``."""
+
+    thread_id: str
+    token: int
+
+    def ask(self, store: Store, scope: Scope) -> Any:
+        """See ``Insert.ask``."""
+        return store.release_lease(scope, self.thread_id, self.token)
+
+
 class UnderWay(Protocol):
     """Requests of others that have been sent and not answered yet."""
 
@@ -120,7 +157,8 @@ class Pause:
     until: UnderWay
 
 
-Request = Insert | Fetch | Find | Remove | Erase | Copy | Prune | Pause
+LeaseRequest = TakeLease | ExtendLease | ReleaseLease
+Request = Insert | Fetch | Find | Remove | Erase | Copy | Prune | LeaseRequest | Pause
 Steps = Generator[Request, Any, T]
 
 

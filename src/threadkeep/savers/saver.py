@@ -30,6 +30,7 @@ from threadkeep.errors import InvalidRequestError, NotFoundError
 from threadkeep.model.uuid_times import made_at
 from threadkeep.ports.documents import AsyncDocumentStore, DocumentStore, Scope
 from threadkeep.savers.addresses import address, config_of, text
+from threadkeep.savers.leases import lease_of
 from threadkeep.savers.opening import Opening
 from threadkeep.savers.serde import MessageSerializer
 from threadkeep.savers.staging import StagedDocuments
@@ -188,7 +189,9 @@ class DocumentCheckpointSaver(WholeThreads):
         replaced. Values above 2 MiB in sum go ahead in transactions of their own.
 
         Raises:
-            NotFoundError: The thread was deleted after the parent was stored.
+            NotFoundError: The thread was deleted after the parent was stored; or the parent was
+                pruned, and the value of a ``DeltaChannel`` is made from it.
+            LeaseLostError: The thread's lease has passed to another; nothing is written.
             ValueNotStorableError: A value cannot be serialized; nothing is written.
         """
         request = self._put(config, checkpoint, metadata)
@@ -220,6 +223,7 @@ class DocumentCheckpointSaver(WholeThreads):
 
         Raises:
             NotFoundError: The thread was deleted after the checkpoint was made.
+            LeaseLostError: The thread's lease has passed to another; nothing is written.
             ValueNotStorableError: A value cannot be serialized; nothing is written.
         """
         request = self._put_writes(config, writes, task_id, task_path)
@@ -279,7 +283,8 @@ class DocumentCheckpointSaver(WholeThreads):
                 self._refuse_if_gone((thread_id, str(ancestor[0]), str(ancestor[1])))
         place = (thread_id, namespace, text("checkpoint id", checkpoint["id"]))
         under_way = self._under_way.of((thread_id, namespace, parent_id)) if parent_id else None
-        return Put(place, parent_id, checkpoint, metadata.merge(config, given), under_way)
+        lease = lease_of(config, self._known, thread_id)
+        return Put(place, parent_id, checkpoint, metadata.merge(config, given), under_way, lease)
 
     def _put_writes(
         self,
@@ -293,7 +298,8 @@ class DocumentCheckpointSaver(WholeThreads):
             raise InvalidRequestError("put_writes needs configurable.checkpoint_id")
         place = (thread_id, namespace, checkpoint_id)
         self._refuse_if_gone(place)
-        return PutWrites(place, writes, text("task_id", task_id), task_path)
+        lease = lease_of(config, self._known, thread_id)
+        return PutWrites(place, writes, text("task_id", task_id), task_path, lease)
 
     def _refuse_if_gone(self, place: Place) -> None:
         """Refuse what belongs to a thread as it was before this process deleted it.

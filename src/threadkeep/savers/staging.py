@@ -9,7 +9,7 @@ Reads pass through, and see what was staged. One object serves one run on one ev
 
 from collections.abc import Mapping, Sequence
 
-from threadkeep.errors import NotFoundError
+from threadkeep.errors import LeaseLostError, NotFoundError
 from threadkeep.ports.documents import (
     Batch,
     Fetched,
@@ -55,6 +55,7 @@ class StagedDocuments:
         Raises:
             NotFoundError: A batch was not written, because its thread or the checkpoint it
                 follows was deleted meanwhile.
+            LeaseLostError: A batch was not written, because its lease had passed to another.
             StorageError: The backend failed. Of several failures the first is raised, after all
                 batches were waited for.
         """
@@ -63,6 +64,8 @@ class StagedDocuments:
             thread_id, staged = self._pending.pop(0)
             try:
                 inserted = await staged.committed()
+                if inserted.stale:
+                    raise LeaseLostError(thread_id)
                 if not inserted.written:
                     raise NotFoundError("thread", thread_id)
             except Exception as error:

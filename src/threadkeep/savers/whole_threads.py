@@ -1,4 +1,4 @@
-"""The saver's methods that concern whole threads or runs: delete, copy, prune."""
+"""The saver's methods that concern whole threads or runs: delete, copy, prune, lease."""
 
 import time
 from collections.abc import Sequence
@@ -10,6 +10,7 @@ from threadkeep.errors import InvalidRequestError
 from threadkeep.model.uuid_times import TICKS_PER_SECOND, ticks
 from threadkeep.savers.addresses import thread_id_of
 from threadkeep.savers.driving import Driving
+from threadkeep.savers.leases import SECONDS, Lease
 
 KEEP_LATEST = "keep_latest"
 DELETE = "delete"
@@ -65,6 +66,23 @@ class WholeThreads(Driving):
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
         """See ``delete_for_runs``."""
         await self._arun(delete_for_runs(_ids("run_ids", run_ids), self._codec()))
+
+    def lease(self, thread_id: str, *, seconds: float = SECONDS) -> Lease:
+        """Lease a thread to this context, for ``with`` and for ``async with``.
+
+        What is put under an older lease is refused from then on; what is put under none is not.
+
+        Args:
+            thread_id: The thread; it may store nothing yet.
+            seconds: When another may take it; see ``Lease.extend``.
+
+        Raises:
+            LeaseHeldError: On entering: another has it.
+            InvalidRequestError: No time to lease it for.
+        """
+        if not seconds > 0:
+            raise InvalidRequestError(f"a lease lasts more than 0 seconds, not {seconds!r}")
+        return Lease(self, self._known, thread_id_of(thread_id), seconds)
 
     def prune(
         self,

@@ -76,5 +76,8 @@ class BlockingFace(BaseCheckpointSaver[Any]):
     ) -> Mapping[str, DeltaChannelHistory]:
         return self._saver.get_delta_channel_history(config=config, channels=channels)
 
+    def lease(self, thread_id: str, **options: Any) -> Any:
+        return self._saver.lease(thread_id, **options)  # type: ignore[attr-defined]
+
     def get_next_version(self, current: Any, channel: None) -> Any:
         return self._saver.get_next_version(current, channel)
