@@ -8,6 +8,8 @@ SERVER := .venv/.installed-server
 TESTS := .venv/.installed-tests
 # Compiled at once: the environment may forbid Python to write bytecode later.
 INSTALL := $(UV) pip install --quiet --python $(BIN)/python --compile-bytecode
+# Two processes, for two cores; they must name the cases alike.
+FAST := $(BIN)/pytest -q -n 2
 
 # Another environment that happens to be active must not be the one that is installed into.
 unexport VIRTUAL_ENV PYTHONHOME PYTHONPATH
@@ -36,7 +38,7 @@ floors: $(TESTS)  ## what may import what
 	$(BIN)/lint-imports
 
 fast: $(TESTS)  ## tests that need no server: unit, conformance on memory and SQLite, the tree
-	$(BIN)/pytest -q tests/unit tests/conformance tests/architecture -m "not soak and not servers"
+	$(FAST) tests/unit tests/conformance tests/architecture -m "not soak and not servers"
 
 check: lint types floors fast  ## what every commit must pass
 

@@ -34,6 +34,7 @@ def of_this_run(folder: Path) -> dict[str, Any]:
         "sqlite": sqlite3.sqlite_version,
         "system": f"{platform.system()} {platform.machine()}",
         "cpus": os.cpu_count(),
+        "nice": os.getpriority(os.PRIO_PROCESS, 0),
         "gc": list(gc.get_threshold()) if gc.isenabled() else "off",
         "dont_write_bytecode": bool(os.environ.get("PYTHONDONTWRITEBYTECODE")),
         "bare_commit_ms": {
@@ -57,9 +58,10 @@ def describe(conditions: Sequence[Mapping[str, Any]]) -> str:
     packages = ", ".join(f"{name} {versions[name]}" for name in PEERS)
     return (
         f"Measured on {first['date'][:10]}, {first['system']}, {first['cpus']} CPUs, load average"
-        f" {min(loads)} to {max(loads)}; Python {first['python']} (writing of bytecode {bytecode}),"
-        f" SQLite {first['sqlite']}, {packages}. A bare commit of one row takes"
-        f" {commits['normal']} ms at `synchronous=normal` and {commits['full']} ms at `full`."
+        f" {min(loads)} to {max(loads)}, nice {first['nice']}; Python {first['python']} (writing"
+        f" of bytecode {bytecode}), SQLite {first['sqlite']}, {packages}. A bare commit of one"
+        f" row takes {commits['normal']} ms at `synchronous=normal` and {commits['full']} ms at"
+        " `full`."
     )
 
 

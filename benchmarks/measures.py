@@ -80,25 +80,26 @@ def measure(plan: Plan) -> list[Line]:
     lines: list[Line] = []
     with tempfile.TemporaryDirectory(prefix="threadkeep-bench-") as name:
         run = conditions.of_this_run(Path(name))
-        for number, points in enumerate(plan.threads):
-            with _entrants(Path(name) / str(number)) as entrants:
-                turn = _prepare(entrants, points[0])
-                for point in points:
-                    _take_turns(entrants, turn, point.first - 1, deadline)
-                    if time.monotonic() > deadline:
-                        return lines
-                    lines += _lines(entrants, point, run, plan.reads, deadline)
-                    turn = point.last
+    for points in plan.threads:
+        with _entrants() as entrants:
+            turn = _prepare(entrants, points[0])
+            for point in points:
+                _take_turns(entrants, turn, point.first - 1, deadline)
+                if time.monotonic() > deadline:
+                    return lines
+                lines += _lines(entrants, point, run, plan.reads, deadline)
+                turn = point.last
     return lines
 
 
 @contextmanager
-def _entrants(folder: Path) -> Iterator[list[Entrant]]:
+def _entrants() -> Iterator[list[Entrant]]:
     """Open every saver on an empty database of its own."""
-    folder.mkdir()
-    entrants = [Entrant(name, folder) for name in NAMES]
-    counters = {entrant.path: entrant.counter for entrant in entrants}
-    with counted_connections(counters), ExitStack() as stack:
+    with ExitStack() as stack:
+        name = stack.enter_context(tempfile.TemporaryDirectory(prefix="threadkeep-bench-"))
+        entrants = [Entrant(saver, Path(name)) for saver in NAMES]
+        counters = {entrant.path: entrant.counter for entrant in entrants}
+        stack.enter_context(counted_connections(counters))
         for entrant in entrants:
             entrant.open()
             stack.callback(entrant.close)

@@ -38,7 +38,15 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    try:
+        return getattr(import_module(_HOMES[name]), name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("threadkeep"):
+            raise
+        raise ModuleNotFoundError(
+            f'threadkeep.{name} needs the package {error.name!r}; install "threadkeep[server]"',
+            name=error.name,
+        ) from error
 
 
 def __dir__() -> list[str]:

@@ -28,6 +28,7 @@ from threadkeep.config.settings import Settings, read_settings
 from threadkeep.drivers.memory.bus import MemoryEventBus
 from threadkeep.engine.engine import Engine
 from threadkeep.engine.executor import Executor
+from threadkeep.engine.exits import RunTasks
 from threadkeep.engine.forgetting import forget_modules
 from threadkeep.engine.graphs import Graphs, GraphSpec, OnSettled
 from threadkeep.engine.threads import NodeThreads
@@ -127,7 +128,7 @@ async def open_runtime(plan: Plan, *, on_graph: OnSettled | None = None) -> Asyn
     """Open what a plan says; yields at once, while the graphs are still loading.
 
     The loop's default executor is replaced by one sized to the runs that execute at once, since
-    that is where sync nodes run.
+    that is where sync nodes run, and its tasks are made so that no run can end the process.
 
     Args:
         plan: What to open.
@@ -144,8 +145,7 @@ async def open_runtime(plan: Plan, *, on_graph: OnSettled | None = None) -> Asyn
         driver = await _opened(stack, settings)
         resources = driver.resources()
         await resources.setup()
-        threads = NodeThreads(settings.jobs)
-        asyncio.get_running_loop().set_default_executor(threads)
+        _prepare(stack, asyncio.get_running_loop(), jobs=settings.jobs)
         graphs = _graphs(plan)
         saver = plan.checkpointer or await _own_saver(driver)
         stack.enter_context(set_default_checkpointer(saver))
@@ -217,16 +217,21 @@ def create_app(
     project = None if config is None else read_project(Path(config))
     for name, text in (project.environment if project else {}).items():
         os.environ.setdefault(name, text)
-    settings = read_settings(os.environ, folder=project.folder if project else Path.cwd())
+    folder = project.folder if project else Path.cwd()
+    settings = read_settings(os.environ, folder=folder, database=database)
     for warning in (*(project.warnings if project else ()), *settings.warnings):
         log.warning("%s", warning)
-    settings = replace(
-        settings,
-        database_url=database or settings.database_url,
-        max_page_size=max_page_size or settings.max_page_size,
-    )
+    settings = replace(settings, max_page_size=max_page_size or settings.max_page_size)
     plan = Plan(settings, project, graphs, store, checkpointer)
     return Entrance(lambda: open_runtime(plan))
+
+
+def _prepare(stack: AsyncExitStack, loop: asyncio.AbstractEventLoop, *, jobs: int) -> None:
+    """Make a loop one that runs can execute on."""
+    loop.set_default_executor(NodeThreads(jobs))
+    before = loop.get_task_factory()
+    stack.callback(loop.set_task_factory, before)
+    loop.set_task_factory(RunTasks(before))
 
 
 async def _opened(stack: AsyncExitStack, settings: Settings) -> Driver:

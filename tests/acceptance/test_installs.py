@@ -112,6 +112,17 @@ def test_the_base_install_answers_help(base_python: Path, tmp_path: Path) -> Non
     assert "usage: threadkeep" in run(base_python.with_name("threadkeep"), "--help", cwd=tmp_path)
 
 
+@pytest.mark.parametrize(
+    "command", [("-c", "from threadkeep import create_app"), ("-m", "threadkeep.cli.main", "dev")]
+)
+def test_what_the_base_install_cannot_do_names_the_extra(
+    command: tuple[str, ...], base_python: Path, tmp_path: Path
+) -> None:
+    done = subprocess.run([base_python, *command], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode in {1, 2}
+    assert 'install "threadkeep[server]"' in done.stderr.splitlines()[-1]
+
+
 def test_the_server_install_serves_a_new_project(server_python: Path, tmp_path: Path) -> None:
     threadkeep = server_python.with_name("threadkeep")
     run(threadkeep, "new", "demo", cwd=tmp_path)

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.architecture.tree import SOURCE
-from threadkeep.ports import resources
+from threadkeep.ports import bus, documents, resources, staging
 
 REPOS = {
     "assistants": resources.AssistantRepo,
@@ -13,6 +13,23 @@ REPOS = {
     "runs": resources.RunRepo,
     "items": resources.ItemRepo,
 }
+
+
+@pytest.mark.parametrize(
+    ("port", "suites"),
+    [
+        (documents.AsyncDocumentStore, "document*.py"),
+        (staging.StagingDocumentStore, "document_staging.py"),
+        (staging.Staged, "document_staging.py"),
+        (bus.EventBus, "bus.py"),
+        (bus.Subscription, "bus.py"),
+    ],
+)
+def test_every_method_of_a_port_has_a_case(port: type, suites: str) -> None:
+    text = "".join(suite.read_text() for suite in (SOURCE / "testing").glob(suites))
+    methods = [name for name in vars(port) if not name.startswith("_")]
+    assert methods
+    assert [name for name in methods if not re.search(rf"\.{name}\b", text)] == []
 
 
 @pytest.mark.parametrize("repo", REPOS)

@@ -21,6 +21,11 @@ def source_files() -> list[Path]:
     return sorted(SOURCE.rglob("*.py"))
 
 
+def python_files() -> list[Path]:
+    """Return every Python file that git keeps, tests and examples included."""
+    return [file for file in tracked_files() if file.suffix == ".py"]
+
+
 def relative(path: Path) -> str:
     """Return a path as the reader of a failed test would look for it."""
     return path.relative_to(ROOT).as_posix()

@@ -11,6 +11,8 @@ from threadkeep.drivers.sqlite.address import Address
 from threadkeep.drivers.sqlite.database import SqliteDatabase
 from threadkeep.drivers.sqlite.documents import AsyncSqliteDocumentStore, SqliteDocumentStore
 from threadkeep.ports.documents import AsyncDocumentStore
+from threadkeep.ports.staging import StagingDocumentStore
+from threadkeep.testing.document_staging import StagingSuite
 from threadkeep.testing.documents import DocumentStoreSuite
 from threadkeep.testing.faces import Awaited
 
@@ -42,4 +44,16 @@ class TestSqlite(DocumentStoreSuite):
 class TestAsyncSqlite(DocumentStoreSuite):
     @pytest.fixture
     def store(self, tmp_path: Path) -> AsyncDocumentStore:
+        return AsyncSqliteDocumentStore(SqliteDatabase(Address(tmp_path / "d.db")))
+
+
+class TestMemoryStaging(StagingSuite):
+    @pytest.fixture
+    def store(self) -> StagingDocumentStore:
+        return AsyncMemoryDocumentStore(MemoryDocumentStore())
+
+
+class TestSqliteStaging(StagingSuite):
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> StagingDocumentStore:
         return AsyncSqliteDocumentStore(SqliteDatabase(Address(tmp_path / "d.db")))

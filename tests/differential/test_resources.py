@@ -95,6 +95,7 @@ LIMITS: st.SearchStrategy[Any] = st.sampled_from([None, None, 0, 1, 3, 100, -1])
 OFFSETS: st.SearchStrategy[Any] = st.sampled_from([0, 0, 1, 3, 50, -1])
 
 IDS = st.sampled_from(["1", "2", "3"])
+RUN_IDS = st.sampled_from("pqrst")
 CLAIMS = st.sampled_from([Claim("one", 5), Claim("two", 60)])
 STATUSES: st.SearchStrategy[Any] = st.sampled_from(["idle", "busy", "interrupted", "error"])
 RUN_STATUSES: st.SearchStrategy[Any] = st.sampled_from(
@@ -189,12 +190,11 @@ def thread_states(draw: st.DrawFn) -> ThreadState:
 
 
 @st.composite
-def run_steps(draw: st.DrawFn) -> Step:
-    run_id, thread_id, claim = draw(st.sampled_from("pqrst")), draw(IDS), draw(CLAIMS)
-    value, fence, action = draw(OBJECTS), draw(st.integers(0, 2)), draw(ACTIONS)
-    new = NewRun(
-        run_id,
-        thread_id,
+def new_runs(draw: st.DrawFn) -> NewRun:
+    value = draw(OBJECTS)
+    return NewRun(
+        draw(RUN_IDS),
+        draw(IDS),
         draw(IDS),
         value,
         metadata=value,
@@ -205,18 +205,29 @@ def run_steps(draw: st.DrawFn) -> Step:
         thread_metadata=draw(st.sampled_from([{}, {"graph_id": "g"}])),
         thread_config=draw(st.sampled_from([None, {"c": 1}])),
     )
+
+
+@st.composite
+def run_queries(draw: st.DrawFn) -> RunQuery:
+    return RunQuery(
+        thread_id=draw(st.none() | IDS),
+        assistant_id=draw(st.none() | IDS),
+        statuses=draw(st.none() | st.lists(RUN_STATUSES, max_size=3)),
+        metadata=draw(st.just({}) | OBJECTS),
+        limit=draw(LIMITS),
+        offset=draw(OFFSETS),
+    )
+
+
+@st.composite
+def run_steps(draw: st.DrawFn) -> Step:
+    new, run_id, thread_id, claim = draw(new_runs()), draw(RUN_IDS), draw(IDS), draw(CLAIMS)
+    fence, action = draw(st.integers(0, 2)), draw(ACTIONS)
     guard = draw(st.none() | st.lists(STATUSES, max_size=2))
     claimed = draw(st.none() | CLAIMS)
     outcome = Outcome(draw(RUN_STATUSES), draw(st.sampled_from([None, "timeout"])), draw(JSON))
     left = draw(st.none() | thread_states())
-    query = RunQuery(
-        thread_id=draw(st.none() | IDS),
-        assistant_id=draw(st.none() | IDS),
-        statuses=draw(st.none() | st.lists(RUN_STATUSES, max_size=3)),
-        metadata=draw(st.sampled_from([{}, {}, value])),
-        limit=draw(LIMITS),
-        offset=draw(OFFSETS),
-    )
+    query = draw(run_queries())
     limit = draw(st.integers(-1, 3))
     return draw(
         st.sampled_from(

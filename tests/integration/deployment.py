@@ -15,6 +15,7 @@ from threadkeep.background.worker import Worker
 from threadkeep.drivers.memory.bus import MemoryEventBus
 from threadkeep.engine.engine import Engine
 from threadkeep.engine.executor import Executor
+from threadkeep.engine.exits import RunTasks
 from threadkeep.engine.graphs import Graphs
 from threadkeep.engine.threads import NodeThreads
 from threadkeep.model.assistants import NewAssistant
@@ -75,7 +76,9 @@ async def deployed(
     poll_seconds: float = 0.05,
 ) -> AsyncIterator[Deployment]:
     """Start one, and stop it in the end as a server does."""
-    asyncio.get_running_loop().set_default_executor(NodeThreads(jobs))
+    loop = asyncio.get_running_loop()
+    loop.set_default_executor(NodeThreads(jobs))
+    loop.set_task_factory(RunTasks(None))
     graphs = given if isinstance(given, Graphs) else Graphs.of(given)
     bus = MemoryEventBus(events_per_run=events_per_run)
     executor = Executor(

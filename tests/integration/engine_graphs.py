@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from langchain_core.messages import AIMessage, AnyMessage
+from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_store, get_stream_writer
 from langgraph.func import entrypoint, task
@@ -316,8 +316,3 @@ def going_on() -> Any:
     builder = StateGraph(Log).add_node("decide", decide, destinations=("left", "right"))
     builder.add_node("left", left).add_node("right", right)
     return builder.add_edge(START, "decide").add_edge("left", END).add_edge("right", END).compile()
-
-
-def text_of(messages: list[AnyMessage]) -> list[str]:
-    """Return the texts of messages."""
-    return [str(message.content) for message in messages]

@@ -95,7 +95,7 @@ def test_a_quick_run_measures_every_saver_at_every_point(
     assert points == {(turn, name) for turn in (6, 12, 60) for name in NAMES}
     assert {tuple(line["conditions"]) for line in lines} == {
         (
-            *("date", "versions", "python", "sqlite", "system", "cpus", "gc"),
+            *("date", "versions", "python", "sqlite", "system", "cpus", "nice", "gc"),
             *("dont_write_bytecode", "bare_commit_ms", "load", "synchronous"),
         )
     }

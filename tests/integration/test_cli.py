@@ -151,6 +151,21 @@ def test_new_makes_a_project_that_can_be_read(
     assert (folder / "README.md").read_text().startswith("# mine\n")
 
 
+@pytest.mark.parametrize(
+    ("name", "entered"), [("my agent", "'my agent'"), ("-x", "./-x"), ("a&b", "'a&b'")]
+)
+def test_new_says_a_command_that_a_shell_understands(
+    name: str,
+    entered: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["new", "--", name]) == 0
+    assert f"Start it: cd {entered} && threadkeep dev\n" in capsys.readouterr().out
+
+
 def test_new_takes_an_empty_folder_and_leaves_any_other_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from typing import Any
-from uuid import uuid4
 
 import httpx
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from tests.integration.http_graphs import graphs
 from tests.integration.http_server import serve
 
-UNKNOWN = str(uuid4())
+UNKNOWN = "0e2a7c5e-4b1d-4c7a-9f35-6d2b8a1c9e40"  # fixed: it stands in the names of cases
 MB = 1024 * 1024
 
 ITEM = {"namespace": ["a"], "key": "k", "value": {}}

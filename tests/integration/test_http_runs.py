@@ -326,3 +326,27 @@ async def test_the_awaiting_client_does_the_same(async_client: LangGraphClient) 
         *(runs.wait(None, "echo", input={"tag": str(n)}) for n in range(20))
     )
     assert [answer["tag"] for answer in answers] == [str(n) for n in range(20)]
+
+
+def test_a_checkpoint_that_the_thread_has_not_is_no_place_to_start(
+    client: SyncLangGraphClient, http: httpx.Client
+) -> None:
+    other_id = client.threads.create()["thread_id"]
+    client.runs.wait(other_id, "echo", input={"tag": "secret"})
+    elsewhere = http.get(f"/threads/{other_id}/state").json()["checkpoint_id"]
+    thread_id = client.threads.create()["thread_id"]
+    before = client.runs.wait(thread_id, "echo", input={"tag": "here"})
+    for named in (
+        {"checkpoint_id": elsewhere},
+        {"checkpoint": {"checkpoint_id": elsewhere, "checkpoint_ns": ""}},
+        {"checkpoint_id": "nope"},
+    ):
+        asked = {"assistant_id": "echo", "input": {"tag": "again"}, **named}
+        for path in (f"/threads/{thread_id}/runs/wait", f"/threads/{thread_id}/runs", "/runs/wait"):
+            answer = http.post(path, json=asked)
+            assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+        update = http.post(f"/threads/{thread_id}/state", json={"values": {"tag": "x"}, **named})
+        assert (update.status_code, update.json()["code"]) == (404, "not_found")
+    row = client.threads.get(thread_id)
+    assert (row["status"], row["values"]) == ("idle", before)
+    assert client.runs.list(thread_id, limit=10) == client.runs.list(thread_id, limit=1)

@@ -24,6 +24,7 @@ def beside(pid: str) -> str:
         (owner_name(), False),
         ("elsewhere::1:1", False),
     ],
+    ids=["a process that is gone", "this process", "a process of another host"],
 )
 async def test_only_what_certainly_nobody_executes_is_freed(owner: str, *, released: bool) -> None:
     resources = MemoryResourceStore()

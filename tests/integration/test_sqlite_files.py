@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -15,8 +16,9 @@ from threadkeep.drivers.sqlite.address import Address
 from threadkeep.drivers.sqlite.database import SqliteDatabase
 from threadkeep.drivers.sqlite.documents import SqliteDocumentStore
 from threadkeep.errors import ConfigError, SchemaTooNewError, StorageError
-from threadkeep.ports.documents import CHECKPOINTS, ITEMS, Batch, Find, Scope
-from threadkeep.testing.builders import address, blob, checkpoint, item
+from threadkeep.ports.documents import CHECKPOINTS, ITEMS, Batch, Below, Find, Scope
+from threadkeep.ports.drivers import open_driver
+from threadkeep.testing.builders import address, blob, checkpoint, checkpoint_id, item
 
 SCOPE = Scope("tests", "agent.v1")
 PREAMBLE = """
@@ -95,46 +97,61 @@ def test_two_processes_write_one_thread_at_once(tmp_path: Path) -> None:
     store.close()
 
 
-@pytest.mark.parametrize("staged", [False, True])
-def test_a_killed_process_leaves_whole_batches_only(tmp_path: Path, staged: bool) -> None:
-    script = """
-        store.setup()
+WRITE_FOREVER = """
+    store.setup()
 
-        def batch(number):
-            items = [item(10 * number + n, bytes(500)) for n in range(10)]
-            return Batch(items, [checkpoint(number)])
+    def batch(number):
+        items = [item(10 * number + n, bytes(500)) for n in range(10)]
+        return Batch(items, [checkpoint(number)])
 
-        async def stage():
-            awaiting = AsyncSqliteDocumentStore(database)
-            for number in range(1_000_000):
-                awaiting.stage(SCOPE, batch(number), within_seconds=0.002)
-                if number % 20 == 0:
-                    await asyncio.sleep(0.001)
-                    print(number, flush=True)
+    async def stage(first):
+        awaiting = AsyncSqliteDocumentStore(database)
+        for number in range(first, first + 50_000):
+            awaiting.stage(SCOPE, batch(number), within_seconds=0.002)
+            if number % 20 == 0:
+                await asyncio.sleep(0.001)
+                print(number, flush=True)
 
-        if sys.argv[2] == "True":
-            asyncio.run(stage())
-        for number in range(1_000_000):
-            store.insert(SCOPE, batch(number))
-            print(number, flush=True)
-    """
-    path = tmp_path / "d.db"
-    process = started(script, path, staged)
+    first = int(sys.argv[2])
+    if sys.argv[3] == "True":
+        asyncio.run(stage(first))
+    for number in range(first, first + 50_000):
+        store.insert(SCOPE, batch(number))
+        print(number, flush=True)
+"""
+
+
+def kill_while_writing(path: Path, first: int, *, staged: bool) -> None:
+    """Kill a process in the middle of its writes, and check what is left of them."""
+    process = started(WRITE_FOREVER, path, first, staged)
     assert process.stdout is not None
-    acknowledged = 0
-    while acknowledged < 100:
+    acknowledged = first
+    while acknowledged < first + 100:
         acknowledged = int(process.stdout.readline())
     process.send_signal(signal.SIGKILL)
     rest, _ = process.communicate()
     store = opened(path)
     checkpoints = store.count(SCOPE, Find(CHECKPOINTS))
     assert store.count(SCOPE, Find(ITEMS)) == 10 * checkpoints
-    whole_lines = rest.split("\n")[:-1]
-    last = int(whole_lines[-1]) if whole_lines else acknowledged
     if not staged:
-        assert checkpoints > last, "an insert that returned is there"
-    assert store.insert(SCOPE, Batch([item(99_999_999)])).written
+        whole_lines = rest.split("\n")[:-1]
+        last = int(whole_lines[-1]) if whole_lines else acknowledged
+        below = Below("checkpoint_id", checkpoint_id(last + 1))
+        newest = Find(CHECKPOINTS, where=[below], newest_first=True, limit=1)
+        (found,) = store.find(SCOPE, newest).documents
+        assert found.key == checkpoint(last).key, "an insert that returned is there"
     store.close()
+
+
+@pytest.mark.parametrize("staged", [False, True])
+def test_a_killed_process_leaves_whole_batches_only(tmp_path: Path, staged: bool) -> None:
+    kill_while_writing(tmp_path / "d.db", 0, staged=staged)
+
+
+@pytest.mark.soak
+def test_fifty_killed_processes_leave_whole_batches_only(tmp_path: Path) -> None:
+    for number in range(50):
+        kill_while_writing(tmp_path / "d.db", number * 10_000, staged=number % 2 == 1)
 
 
 def test_a_file_of_a_newer_release_is_left_alone(tmp_path: Path) -> None:
@@ -346,3 +363,40 @@ def test_what_a_reader_kept_in_the_log_is_gone_after_the_reader_and_a_write(
     assert b"<secret text>" not in raw_bytes_of(tmp_path)
     reader.close()
     store.close()
+
+
+@pytest.mark.parametrize("change", ["deleted", "replaced"])
+def test_a_file_that_is_deleted_or_replaced_under_us_is_a_clear_error(
+    tmp_path: Path, change: str
+) -> None:
+    file = tmp_path / "s.db"
+    with closing(open_driver(f"sqlite:///{tmp_path}/other.db")) as other:
+        other.documents().setup()
+    with closing(open_driver(f"sqlite:///{file}")) as driver:
+        store = driver.documents()
+        store.setup()
+        store.insert(SCOPE, Batch([item(1)]))
+        assert store.count(SCOPE, Find(ITEMS)) == 1
+        if change == "deleted":
+            file.unlink()
+        else:
+            (tmp_path / "other.db").rename(file)
+        with pytest.raises(StorageError, match="deleted, moved or replaced"):
+            store.insert(SCOPE, Batch([item(2)]))
+        with pytest.raises(StorageError, match="deleted, moved or replaced"):
+            store.count(SCOPE, Find(ITEMS))
+        assert file.exists() == (change == "replaced")
+
+
+def test_a_relative_file_stays_where_it_was_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with closing(open_driver("sqlite:///s 100%25 #%3F.db")) as driver:
+        store = driver.documents()
+        store.setup()
+        (tmp_path / "elsewhere").mkdir()
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        store.insert(SCOPE, Batch([item(1)]))
+        assert store.count(SCOPE, Find(ITEMS)) == 1
+        assert list((tmp_path / "elsewhere").iterdir()) == []

@@ -171,7 +171,7 @@ async def test_a_settle_shares_its_commit_with_what_waits(
     )
     settled = await store.runs.settle("r0", fence=runs[0].fence, outcome=SUCCESS, state=state())
     assert settled is not None
-    assert (await staged) is not None
+    assert (await staged.future) is not None
     assert commits == 1
     await asyncio.gather(
         *(

@@ -11,7 +11,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from pydantic import BaseModel, PrivateAttr
 
-from threadkeep.checkpoints.prints import LONG_CHARS, take, unchanged
+from threadkeep.checkpoints.prints import SHEET_LEN, Prints, take
 
 
 class Inner(BaseModel):
@@ -43,11 +43,15 @@ def message() -> AIMessage:
     return AIMessage("x", response_metadata={"a": {"b": [1, "t"]}}, id="1")
 
 
+def prints_of(elements: list[Any]) -> Prints:
+    return Prints().extended(0, elements, [take(element) for element in elements])
+
+
 def is_noticed(element: Any, edit: Callable[[Any], None]) -> bool:
-    kinds, prints = [type(element)], [take(element)]
-    assert unchanged([element], kinds, prints) == 1
+    prints = prints_of([element])
+    assert prints.unchanged([element]) == 1
     edit(element)
-    return unchanged([element], kinds, prints) == 0
+    return prints.unchanged([element]) == 0
 
 
 EDITS: dict[str, Callable[[Any], None]] = {
@@ -67,7 +71,7 @@ EDITS: dict[str, Callable[[Any], None]] = {
 }
 
 
-@pytest.mark.parametrize("text", ["x", "long " * LONG_CHARS])
+@pytest.mark.parametrize("text", ["x", "long " * 300])
 @pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
 def test_an_edit_of_a_message_is_noticed(edit: Callable[[Any], None], text: str) -> None:
     element = message()
@@ -86,7 +90,7 @@ def test_edits_of_other_elements_are_noticed() -> None:
 
 def test_an_equal_element_of_another_type_has_changed() -> None:
     for one, other in ((1, True), (1, 1.0), ("x", b"x"), ({}, []), (HumanMessage("x"), message())):
-        assert unchanged([other], [type(one)], [take(one)]) == 0
+        assert prints_of([one]).unchanged([other]) == 0
 
 
 def test_equal_elements_have_equal_prints_whoever_holds_them() -> None:
@@ -100,16 +104,45 @@ def test_equal_elements_have_equal_prints_whoever_holds_them() -> None:
 )
 def test_what_cannot_be_printed_counts_as_changed(element: Any) -> None:
     assert take(element) is None
-    assert unchanged([element], [type(element)], [None]) == 0
+    assert prints_of([element]).unchanged([element]) == 0
 
 
 def test_only_the_leading_unchanged_elements_count() -> None:
     elements: list[Any] = [message() for _ in range(9)]
-    kinds, prints = [type(one) for one in elements], [take(one) for one in elements]
-    assert unchanged(elements, kinds, prints) == 9
-    assert unchanged(elements[:4], kinds, prints) == 4
-    assert unchanged([*elements, message()], kinds, prints) == 9
+    prints = prints_of(elements)
+    assert prints.unchanged(elements) == 9
+    assert prints.unchanged(elements[:4]) == 4
+    assert prints.unchanged([*elements, message()]) == 9
     elements[5].additional_kwargs["lock"] = threading.Lock()
-    assert unchanged(elements, kinds, prints) == 5
-    assert unchanged(elements[1:], kinds, prints) == 4
-    assert unchanged(elements, [], []) == 0
+    assert prints.unchanged(elements) == 5
+    assert prints.unchanged(elements[1:]) == 4
+    assert Prints().unchanged(elements) == 0
+
+
+@pytest.mark.parametrize("at", [0, 1, SHEET_LEN - 1, SHEET_LEN, 2 * SHEET_LEN, 2 * SHEET_LEN + 3])
+def test_an_edit_is_found_in_whichever_sheet_it_is(at: int) -> None:
+    elements: list[Any] = [{"n": place} for place in range(2 * SHEET_LEN + 4)]
+    prints = prints_of(elements)
+    elements[at]["n"] = True
+    assert prints.unchanged(elements) == at
+
+
+@pytest.mark.parametrize("kept", [0, 1, SHEET_LEN - 1, SHEET_LEN, SHEET_LEN + 1, 2 * SHEET_LEN])
+def test_an_extended_list_has_the_prints_of_its_elements(kept: int) -> None:
+    elements: list[Any] = [message() if place % 3 else place for place in range(2 * SHEET_LEN)]
+    elements[5] = (1, 2)
+    added: list[Any] = [{"new": place} for place in range(SHEET_LEN + 1)]
+    prints = prints_of(elements).extended(kept, added, [take(one) for one in added])
+    whole = [*elements[:kept], *added]
+    assert [*prints.after(0)] == [(type(one), take(one)) for one in whole]
+    assert [*prints.after(kept)] == [(type(one), take(one)) for one in added]
+    assert len(prints) == len(whole)
+    assert prints.whole == (kept <= 5)
+
+
+def test_elements_of_several_kinds_share_a_sheet() -> None:
+    elements: list[Any] = [message(), {"a": 1}, Point(1), HumanMessage("x", extra=1), "text", None]
+    prints = prints_of(elements)
+    assert prints.unchanged(elements) == len(elements)
+    elements[3].extra = 2
+    assert prints.unchanged(elements) == 3

@@ -121,6 +121,10 @@ def test_cors_and_the_mount_prefix_are_read(folder: Path) -> None:
     assert project.cors == {"allow_origins": ["*"], "max_age": 5}
     assert project.mount_prefix == "/agents"
     assert "a list of texts" in mistake(folder, http={"cors": {"allow_origins": "*"}})
+    for given in ("(", 5, "a{9999999999999999999}"):
+        assert "a regular expression" in mistake(
+            folder, http={"cors": {"allow_origin_regex": given}}
+        )
     assert "a path" in mistake(folder, http={"mount_prefix": "agents"})
 
 

@@ -20,7 +20,7 @@ from threadkeep.rules.containment import contains
         (None, None),
     ],
 )
-def test_contains(value: Any, wanted: Any) -> None:
+def test_a_part_is_contained(value: Any, wanted: Any) -> None:
     assert contains(value, wanted)
 
 
@@ -39,5 +39,5 @@ def test_contains(value: Any, wanted: Any) -> None:
         ({}, None),
     ],
 )
-def test_does_not_contain(value: Any, wanted: Any) -> None:
+def test_what_differs_is_not_contained(value: Any, wanted: Any) -> None:
     assert not contains(value, wanted)

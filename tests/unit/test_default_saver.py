@@ -10,10 +10,11 @@ from langgraph.checkpoint.memory import InMemorySaver
 import threadkeep
 from threadkeep import create_checkpointer, set_default_checkpointer
 from threadkeep.errors import ConfigError, ThreadkeepError
+from threadkeep.ports.drivers import DATABASE_VARIABLES
 from threadkeep.savers import default
 from threadkeep.savers.saver import DocumentCheckpointSaver
 
-VARIABLES = (*default.OURS, default.LANGGRAPHS)
+VARIABLES = (*DATABASE_VARIABLES, default.LANGGRAPHS)
 
 
 @pytest.fixture(autouse=True)
@@ -51,7 +52,7 @@ def test_a_context_may_have_its_own() -> None:
         assert create_checkpointer() is bound
 
 
-@pytest.mark.parametrize("name", default.OURS)
+@pytest.mark.parametrize("name", DATABASE_VARIABLES)
 def test_a_database_gives_ours_once(
     name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -64,7 +65,7 @@ def test_a_database_gives_ours_once(
 
 def test_a_database_that_no_driver_serves_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("THREADKEEP_DATABASE_URL", "paper://a/b")
-    with pytest.raises(ConfigError, match="paper"):
+    with pytest.raises(ConfigError, match=r"^THREADKEEP_DATABASE_URL: no driver .* paper://"):
         create_checkpointer()
 
 

@@ -28,7 +28,8 @@ from langchain_core.messages.tool import tool_call_chunk
 from langgraph.types import Interrupt, Send
 from pydantic import BaseModel
 
-from threadkeep.engine.json import encode, error_of
+from threadkeep.engine.json import encode, error_of, interrupts_json, mirrored
+from threadkeep.model.threads import MIRRORED_VALUES_BYTES
 
 Point = namedtuple("Point", "x y")
 
@@ -159,3 +160,20 @@ def test_an_error_shows_its_class_and_words_only() -> None:
     assert error_of(KeyError("k\0")) == {"error": "KeyError", "message": "'k\\x00'"}
     assert error_of(ValueError("a\ud800")) == {"error": "ValueError", "message": "a\ufffd"}
     assert error_of(Exception()) == {"error": "Exception", "message": ""}
+
+
+def test_an_interrupt_has_a_schema_only_where_it_was_given_one() -> None:
+    plain, asking = (
+        Interrupt("go on?", "1"),
+        Interrupt("how many?", "2", response_schema={"type": "integer"}),
+    )
+    assert interrupts_json([plain, asking]) == [
+        {"value": "go on?", "id": "1"},
+        {"value": "how many?", "id": "2", "response_schema": {"type": "integer"}},
+    ]
+
+
+def test_only_small_objects_are_mirrored() -> None:
+    assert mirrored(b'{"log": [1]}') == {"log": [1]}
+    assert mirrored(b"[1]") is None
+    assert mirrored(encode({"log": "x" * MIRRORED_VALUES_BYTES})) is None

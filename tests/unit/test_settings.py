@@ -6,6 +6,7 @@ import pytest
 
 from threadkeep.config.settings import Settings, read_settings, variables
 from threadkeep.errors import ConfigError
+from threadkeep.ports.drivers import DATABASE_VARIABLES
 
 FOLDER = Path("/project")
 
@@ -35,10 +36,36 @@ def test_a_folder_may_have_any_name() -> None:
 
 
 def test_the_first_of_the_three_database_variables_wins() -> None:
-    names = {"POSTGRES_URI": "postgresql://c", "DATABASE_URI": "postgresql://b"}
+    names = {"POSTGRES_URI": "sqlite:///c.db", "DATABASE_URI": "sqlite:///b.db"}
     assert read(**names, THREADKEEP_DATABASE_URL="sqlite:///a.db").database_url == "sqlite:///a.db"
-    assert read(**names).database_url == "postgresql://b"
-    assert read(POSTGRES_URI="postgresql://c").database_url == "postgresql://c"
+    assert read(**names).database_url == "sqlite:///b.db"
+    assert read(POSTGRES_URI="sqlite:///c.db").database_url == "sqlite:///c.db"
+
+
+@pytest.mark.parametrize("name", DATABASE_VARIABLES)
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        ("paper://user:hidden@host/db", "that begin with paper://"),
+        ("paper+pen://user:hidden@host/db", "that begin with paper+pen://"),
+        ("user:hidden@host://db", "a storage address begins with memory:// or sqlite://"),
+        ("host=there password=hidden", "a storage address begins with memory:// or sqlite://"),
+        ("agents.db", "e.g. sqlite:///agents.db"),
+    ],
+)
+def test_an_address_that_no_driver_serves_names_its_variable_and_no_secret(
+    name: str, address: str, told: str
+) -> None:
+    with pytest.raises(ConfigError, match=f"^{name}: ") as caught:
+        read(**{name: address})
+    assert told in str(caught.value)
+    assert "hidden" not in str(caught.value)
+
+
+def test_a_given_address_is_taken_whatever_the_environment_says() -> None:
+    environment = dict.fromkeys(DATABASE_VARIABLES, "paper://a")
+    settings = read_settings(environment, folder=FOLDER, database="sqlite:///mine.db")
+    assert settings.database_url == "sqlite:///mine.db"
 
 
 def test_an_empty_variable_counts_as_absent() -> None:
@@ -46,14 +73,15 @@ def test_an_empty_variable_counts_as_absent() -> None:
     assert (settings.database_url, settings.jobs) == ("memory://", 10)
 
 
-@pytest.mark.parametrize("text", ["0", "-1", "ten", "1.5", "inf"])
+@pytest.mark.parametrize("text", ["0", "-1", "ten", "1.5", "inf", "999999999"])
 def test_a_wrong_count_names_variable_value_and_what_is_expected(text: str) -> None:
     with pytest.raises(ConfigError) as caught:
         read(THREADKEEP_JOBS=text)
-    assert str(caught.value) == (f"THREADKEEP_JOBS: found {text!r}; expected a whole number from 1")
+    wanted = "expected a whole number from 1 to 10000"
+    assert str(caught.value) == f"THREADKEEP_JOBS: found {text!r}; {wanted}"
 
 
-@pytest.mark.parametrize("text", ["0", "nan", "inf", "soon", "-3"])
+@pytest.mark.parametrize("text", ["0", "nan", "inf", "soon", "-3", "1e300"])
 def test_a_wrong_time_names_its_unit(text: str) -> None:
     with pytest.raises(ConfigError, match=r"expected a number of seconds from 0\.5"):
         read(THREADKEEP_LEASE_SECONDS=text)

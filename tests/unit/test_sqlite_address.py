@@ -33,6 +33,8 @@ def test_an_address_names_a_file_and_how_commits_wait(url: str, expected: Addres
         ("sqlite://agents.db", "names a file"),
         ("sqlite://folder/agents.db", "three slashes"),
         ("sqlite:///a.db?mode=ro", "no setting mode"),
+        ("sqlite:///a%00b.db", "no NUL"),
+        ("sqlite:///\ud800.db", "cannot be"),
         ("sqlite:///a.db?synchronous=", "normal or full"),
         ("sqlite:///a.db?synchronous=off", "normal or full"),
     ],

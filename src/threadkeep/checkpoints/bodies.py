@@ -75,7 +75,7 @@ def unseal(body: bytes) -> bytes:
         raise CorruptionError(f"a body of unknown format {body[:1].hex()!r}")
     try:
         return _decompress(body[1:])
-    except zstandard.ZstdError as error:
+    except (zstandard.ZstdError, MemoryError) as error:  # its size may be damaged too
         raise CorruptionError("a compressed body cannot be read") from error
 
 

@@ -4,14 +4,31 @@ The serializer is passed in; nothing here knows which it is. An address is alway
 the serializer made, so a serializer that answers differently each time only shares nothing.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from threadkeep.checkpoints import bodies
-from threadkeep.errors import CorruptionError
+from threadkeep.errors import CorruptionError, ThreadkeepError, ValueNotStorableError
 
 TYPES = ("null", "bytes", "bytearray", "msgpack", "json", "pickle")  # by number, in the flag byte
 OTHER = 15  # the payload begins with the type's name, after a byte with the name's length
+
+
+@contextmanager
+def storing(what: str) -> Iterator[None]:
+    """Name what is being packed when it cannot be, whatever a serializer or an object raises.
+
+    Raises:
+        ValueNotStorableError: In place of any error but ours.
+    """
+    try:
+        yield
+    except (ThreadkeepError, MemoryError):
+        raise
+    except Exception as error:
+        raise ValueNotStorableError(f"{what} cannot be stored: {error}") from error
 
 
 class Serde(Protocol):
@@ -38,7 +55,11 @@ class Codec:
         return bodies.flag(kind, OTHER) + bytes((len(text),)) + text + payload
 
     def load(self, plain: bytes) -> Any:
-        """Make the value of a plain, an object of its own each time."""
+        """Make the value of a plain, an object of its own each time.
+
+        Raises:
+            CorruptionError: Its type is none that a serializer has.
+        """
         number = plain[0] & 15
         if number < len(TYPES):
             return self.serde.loads_typed((TYPES[number], plain[1:]))

@@ -8,16 +8,16 @@ older than their descendants; one that is not met that way is asked for by its i
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from threadkeep.checkpoints.codec import Codec
 from threadkeep.checkpoints.entries import Entry, names_of
 from threadkeep.checkpoints.known import Known
-from threadkeep.checkpoints.reading import Documents, Reader, gather, settled
+from threadkeep.checkpoints.reading import Documents, Reader, gather, naming, still_stored
 from threadkeep.checkpoints.recall import row_of
 from threadkeep.checkpoints.steps import Steps
 from threadkeep.checkpoints.writes import ordered
+from threadkeep.errors import CorruptionError
 from threadkeep.ports.documents import (
     CHECKPOINTS,
     FIND_LIMIT,
@@ -142,8 +142,14 @@ def delta_history(
     where: list[Condition] = [Is("checkpoint_ns", namespace)]
     if checkpoint_id:
         where.append(Is("checkpoint_id", checkpoint_id))
-    find = Find(CHECKPOINTS, thread_id, where, newest_first=True, limit=1, bodies=False)
-    return (yield from settled(find, partial(_load, channels, codec, known)))
+    find = Find(CHECKPOINTS, thread_id, where, newest_first=True, limit=1)
+    while True:
+        page: Page = yield find
+        try:
+            return (yield from _load(channels, codec, known, page))
+        except CorruptionError:
+            if not page.documents or (yield from still_stored(page.documents)):
+                raise  # else it was deleted while its ancestors were read
 
 
 def _load(
@@ -157,8 +163,8 @@ def _load(
         yield from _follow(target, trail, found, codec, known)
     entries = [entry for step in trail.steps for _, _, entry in step]
     refs = [ref for entry in (*entries, *trail.seeds.values()) for ref in names_of(entry)]
-    yield from gather(thread_id, refs, found, known)
-    reader = Reader(codec, found)
+    fresh = yield from gather(thread_id, refs, found, known)
+    reader = Reader(codec, found, fresh)
     histories = {
         name: History([], [reader.value(trail.seeds[name])] if name in trail.seeds else [])
         for name in channels
@@ -181,9 +187,11 @@ def _follow(
         if ancestor is None:
             return
         document = ancestor.document
-        if document.refs[0] not in found:
-            yield from gather(target.thread_id, document.refs[:1], found, known)
-        entries = row_of(document, Reader(codec, found)).entries
+        fresh = yield from gather(target.thread_id, document.refs[:1], found, known)
+        reader = Reader(codec, found, fresh)
+        with naming(document):
+            entries = row_of(document, reader).entries
+        known.keep_documents(reader.checked)
         trail.steps.append([*_written(ancestor.writes, trail.wanted)])
         for name in trail.wanted & entries.keys():
             trail.seeds[name] = entries[name]

@@ -1,20 +1,20 @@
 """Steps of ``get_tuple`` and ``list``: checkpoints with their values and pending writes."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from threadkeep.checkpoints import metadata as metadata_documents
 from threadkeep.checkpoints.codec import Codec
 from threadkeep.checkpoints.entries import Entry, Keyed, Tree
 from threadkeep.checkpoints.known import Known, Place
-from threadkeep.checkpoints.reading import Documents, Reader, gather, settled
+from threadkeep.checkpoints.reading import Documents, Reader, gather, naming, still_stored
 from threadkeep.checkpoints.recall import record_of, row_of
 from threadkeep.checkpoints.rows import Row
 from threadkeep.checkpoints.steps import Steps
 from threadkeep.checkpoints.values import ListMemory, Path, watch
 from threadkeep.checkpoints.writes import pending, read_writes
+from threadkeep.errors import CorruptionError
 from threadkeep.ports.documents import CHECKPOINTS, WRITES, Condition, Document, Find, Is, Page
 
 
@@ -50,26 +50,40 @@ def get(
     where: list[Condition] = [Is("checkpoint_ns", namespace)]
     if checkpoint_id:
         where.append(Is("checkpoint_id", checkpoint_id))
-    find = Find(CHECKPOINTS, thread_id, where, newest_first=True, limit=1, children=WRITES)
-    return (yield from settled(find, partial(_load, codec, known)))
+    while True:
+        page: Page = yield Find(
+            CHECKPOINTS, thread_id, where, newest_first=True, limit=1, children=WRITES
+        )
+        if not page.documents:
+            return None
+        found: Documents = {}
+        try:
+            with naming(page.documents[0]):
+                refs = _refs(page.documents, page.children)
+                fresh = yield from gather(thread_id, refs, found, known)
+        except CorruptionError:
+            if (yield from still_stored(page.documents)):
+                raise
+            continue  # it was deleted while it was read
+        document = page.documents[0]
+        with naming(document):
+            return _watched_checkpoint(document, page.children, Reader(codec, found, fresh), known)
 
 
-def _load(codec: Codec, known: Known, page: Page) -> Steps[Loaded | None]:
-    if not page.documents:
-        return None
-    document = page.documents[0]
-    place = place_of(document)
-    found: Documents = {}
-    yield from gather(place[0], _refs(page.documents, page.children), found, known)
-    reader = Reader(codec, found)
+def _watched_checkpoint(
+    document: Document, children: Sequence[Document], reader: Reader, known: Known
+) -> Loaded:
+    """Make a checkpoint of its documents, and remember how it is stored."""
     row = row_of(document, reader)
     values, lists = _watched_values(row, reader)
-    known.remember(record_of(place, row, document, lists))
-    for writes in page.children:
+    loaded = _loaded(document, row, values, children, reader)
+    known.keep_documents(reader.checked)
+    known.remember(record_of(loaded.place, row, document, lists))
+    for writes in children:
         if any(index >= 0 for index in read_writes(writes)[1]):
-            known.note_refs(place, writes.refs)  # a special one may be replaced, and name others
-            known.note_task(place, str(writes.key[2]))
-    return _loaded(document, row, values, page.children, reader)
+            known.note_refs(loaded.place, writes.refs)  # a special one may come to name others
+            known.note_task(loaded.place, str(writes.key[2]))
+    return loaded
 
 
 def place_of(document: Document) -> Place:
@@ -83,6 +97,8 @@ def load_page(
 ) -> Steps[list[Loaded]]:
     """Make the checkpoints of one found page, documents of one thread being read together.
 
+    Those that were deleted meanwhile are left out.
+
     Raises:
         CorruptionError: A document a checkpoint names is missing, or is not what it should be.
     """
@@ -91,21 +107,48 @@ def load_page(
         namespace, checkpoint_id = document.key[:2]
         place = document.thread_id, str(namespace), str(checkpoint_id)
         children.setdefault(place, []).append(document)
-    readers: dict[str, Reader] = {}
+    made: dict[Place, Loaded] = {}
     for thread_id in dict.fromkeys(document.thread_id for document in documents):
+        own: Sequence[Document] = [each for each in documents if each.thread_id == thread_id]
         found: Documents = {}
-        own = [document for document in documents if document.thread_id == thread_id]
-        named = [document for document in writes if document.thread_id == thread_id]
-        yield from gather(thread_id, _refs(own, named), found, known)
-        readers[thread_id] = Reader(codec, found, share=True)
-    loaded = []
-    for document in documents:
-        reader = readers[document.thread_id]
-        row = row_of(document, reader)
-        values = {channel: reader.value(entry) for channel, entry in row.entries.items()}
-        own = children.get(place_of(document), [])
-        loaded.append(_loaded(document, row, values, own, reader))
-    return loaded
+        own, fresh = yield from _gather_stored(own, children, found, known)
+        reader = Reader(codec, found, fresh, share=True)
+        for document in own:
+            place = place_of(document)
+            with naming(document):
+                row = row_of(document, reader)
+                values = {channel: reader.value(entry) for channel, entry in row.entries.items()}
+                made[place] = _loaded(document, row, values, children.get(place, []), reader)
+        known.keep_documents(reader.checked)
+    places = [place_of(document) for document in documents]
+    return [made[place] for place in places if place in made]
+
+
+def _gather_stored(
+    checkpoints: Sequence[Document],
+    children: Mapping[Place, Sequence[Document]],
+    found: Documents,
+    known: Known,
+) -> Steps[tuple[Sequence[Document], Set[bytes]]]:
+    """Read all that checkpoints of one thread name.
+
+    Returns:
+        Those that are still stored, and what ``gather`` answers.
+    """
+    while checkpoints:
+        writes = [each for one in checkpoints for each in children.get(place_of(one), ())]
+        refs = _refs(checkpoints, writes)
+        try:
+            fresh = yield from gather(checkpoints[0].thread_id, refs, found, known)
+        except CorruptionError:
+            kept = yield from still_stored(checkpoints)
+            if len(kept) == len(checkpoints):
+                raise
+            checkpoints = kept
+            found.clear()  # what came with the others was not checked
+        else:
+            return checkpoints, fresh
+    return (), set()
 
 
 def _refs(documents: Collection[Document], writes: Collection[Document]) -> list[bytes]:

@@ -45,7 +45,7 @@ class Record:
         self.entries = entries
         self.lists = lists
         self.others = set(others)
-        self.size_bytes = 1024 + sum(memory.size_bytes for memory in lists.values())
+        self.size_bytes = 1024 + sum(memory.prints.size_bytes for memory in lists.values())
         self._named: set[bytes] | None = None
 
     @property
@@ -109,6 +109,7 @@ class Known:
         self._guard = guard
         self._capacity = capacity_bytes
         self._records: OrderedDict[Place, Record] = OrderedDict()
+        self._heads: dict[tuple[str, str], list[Place]] = {}
         self._records_bytes = 0
         self._documents: OrderedDict[tuple[str, bytes], Document] = OrderedDict()
         self._documents_bytes = 0
@@ -127,8 +128,9 @@ class Known:
         """Take in a checkpoint that is stored."""
         with self._guard:
             self._drop(record.place)
-            heads = [place for place in self._records if place[:2] == record.place[:2]]
-            for place in heads[: len(heads) + 1 - HEADS]:
+            heads = self._heads.setdefault(record.place[:2], [])
+            heads.append(record.place)
+            for place in heads[:-HEADS]:
                 self._drop(place)
             self._records[record.place] = record
             self._records_bytes += record.size_bytes
@@ -203,6 +205,13 @@ class Known:
         with self._guard:
             self._gone.pop(thread_id, None)
 
+    def doubt(self) -> None:
+        """Drop all that a put could rely on: some of it may not have been stored after all."""
+        with self._guard:
+            for place in [*self._records]:
+                self._drop(place)
+            self._tasks.clear()
+
     def gone_at(self, thread_id: str) -> int | None:
         """Say when a thread was last deleted, as far as is known."""
         with self._guard:
@@ -212,3 +221,7 @@ class Known:
         record = self._records.pop(place, None)
         if record is not None:
             self._records_bytes -= record.size_bytes
+            heads = self._heads[place[:2]]
+            heads.remove(place)
+            if not heads:
+                del self._heads[place[:2]]

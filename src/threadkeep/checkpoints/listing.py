@@ -8,7 +8,6 @@ from threadkeep.checkpoints.codec import Codec
 from threadkeep.checkpoints.get import Loaded, load_page
 from threadkeep.checkpoints.known import Known
 from threadkeep.checkpoints.metadata import INTEGERS, json_text
-from threadkeep.checkpoints.reading import settled
 from threadkeep.checkpoints.steps import Steps
 from threadkeep.errors import InvalidFilterError
 from threadkeep.ports.documents import (
@@ -110,13 +109,9 @@ def next_page(
         limit=limit,
         children=WRITES,
     )
-    metas = position.metas
-
-    def load(page: Page) -> Steps[tuple[Page, list[Loaded]]]:
-        found = [document for document in page.documents if _has_meta(document, metas)]
-        return page, (yield from load_page(found, page.children, codec, known))
-
-    page, loaded = yield from settled(find, load)
+    page: Page = yield find
+    found = [document for document in page.documents if _has_meta(document, position.metas)]
+    loaded = yield from load_page(found, page.children, codec, known)
     if _asks_for_no_parents(listing):
         loaded = [one for one in loaded if one.metadata.get("parents") == {}]
     loaded = loaded[: position.left]

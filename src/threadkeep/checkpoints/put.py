@@ -11,7 +11,7 @@ from typing import Any
 
 from threadkeep.checkpoints import metadata as metadata_documents
 from threadkeep.checkpoints.bodies import seal
-from threadkeep.checkpoints.codec import Codec
+from threadkeep.checkpoints.codec import Codec, storing
 from threadkeep.checkpoints.drafts import Draft
 from threadkeep.checkpoints.entries import Entry
 from threadkeep.checkpoints.known import Known, Place, Record, Reliance
@@ -22,7 +22,7 @@ from threadkeep.checkpoints.steps import Pause, Steps, UnderWay
 from threadkeep.checkpoints.terms import ATTEMPTS, Terms, belonging, insert_all
 from threadkeep.checkpoints.threads import thread_is_stored
 from threadkeep.checkpoints.values import ListMemory, Path, encode
-from threadkeep.errors import NotFoundError, UnavailableError, ValueNotStorableError
+from threadkeep.errors import NotFoundError, UnavailableError
 from threadkeep.ports.documents import CHECKPOINTS, Batch, Document, Key
 
 
@@ -53,7 +53,7 @@ class Put:
         own = [] if self.parent_id in (None, checkpoint_id) else [(namespace, self.parent_id)]
         parents = self.metadata.get("parents")
         named = parents.items() if isinstance(parents, Mapping) else ()
-        return [(str(each), str(ident)) for each, ident in (*own, *named)]
+        return [(str(each), ident) for each, ident in (*own, *named) if isinstance(ident, str)]
 
     def parent_place(self) -> Place | None:
         """Name the parent, unless the checkpoint is being put over itself."""
@@ -159,16 +159,12 @@ def _encode(request: Put, parent: Record | None, draft: Draft) -> _Encoded:
     for channel, value in checkpoint["channel_values"].items():
         if channel in kept:
             continue
-        try:
-            entry, found = encode(value, (channel,), draft, lists)
-        except (TypeError, ValueError, RecursionError) as error:
-            raise ValueNotStorableError(
-                f"the value of channel {channel!r} cannot be stored: {error}"
-            ) from error
-        encoded.entries[channel] = entry
+        with storing(f"the value of channel {channel!r}"):
+            encoded.entries[channel], found = encode(value, (channel,), draft, lists)
         encoded.lists |= found
     for key in checkpoint.keys() - OWN_KEYS:
-        encoded.extras[key], _ = encode(checkpoint[key], (key,), draft, {})
+        with storing(f"the checkpoint's {key!r}"):
+            encoded.extras[key], _ = encode(checkpoint[key], (key,), draft, {})
     if parent is not None:
         _adopt(encoded, request, parent)
     return encoded
@@ -189,22 +185,21 @@ def _unchanged(versions: Mapping[str, Any], parent: Record | None) -> set[str]:
 
 def _adopt(encoded: _Encoded, request: Put, parent: Record) -> None:
     """Take over the parent's entries of unchanged channels."""
-    for channel in _unchanged(request.checkpoint["channel_versions"], parent):
+    kept = _unchanged(request.checkpoint["channel_versions"], parent)
+    for channel in kept:
         encoded.entries.pop(channel, None)
         if channel in parent.entries:
             encoded.entries[channel] = parent.entries[channel]
-        for path in [path for path in encoded.lists if path[0] == channel]:
-            del encoded.lists[path]
-        encoded.lists |= {
-            path: memory for path, memory in parent.lists.items() if path[0] == channel
-        }
+    encoded.lists = {path: memory for path, memory in encoded.lists.items() if path[0] not in kept}
+    encoded.lists |= {path: memory for path, memory in parent.lists.items() if path[0] in kept}
 
 
 def _finish(request: Put, encoded: _Encoded, terms: Terms) -> tuple[list[Batch], Record]:
     """Make the batches that store a checkpoint, and what is known once they are written."""
     checkpoint, draft = request.checkpoint, encoded.draft
     thread_id, namespace, checkpoint_id = request.place
-    fields, meta = metadata_documents.store(request.metadata, draft)
+    with storing("the checkpoint's metadata"):
+        fields, meta = metadata_documents.store(request.metadata, draft)
     row = Row(
         checkpoint.get("v"),
         checkpoint.get("ts"),
@@ -215,9 +210,10 @@ def _finish(request: Put, encoded: _Encoded, terms: Terms) -> tuple[list[Batch],
         encoded.extras,
         meta,
     )
-    shape = shape_plain(row)
-    shape_ref = draft.blob(shape)
-    plain, refs = row_plain(row, shape, shape_ref)
+    with storing("a name or version in the checkpoint"):
+        shape = shape_plain(row)
+        shape_ref = draft.blob(shape)
+        plain, refs = row_plain(row, shape, shape_ref)
     document = Document(
         thread_id,
         CHECKPOINTS,

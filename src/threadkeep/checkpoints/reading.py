@@ -4,8 +4,9 @@
 their elements, three requests whatever the history, and one more for each further 2 MiB.
 """
 
-from collections.abc import Callable, Collection, Iterable
-from typing import Any, TypeVar
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
+from contextlib import contextmanager
+from typing import Any
 
 from threadkeep.checkpoints import bodies
 from threadkeep.checkpoints.codec import Codec
@@ -13,59 +14,44 @@ from threadkeep.checkpoints.entries import Blob, Entry, Inline, Keyed, Mark, Tre
 from threadkeep.checkpoints.known import Known
 from threadkeep.checkpoints.lists import Listing, read
 from threadkeep.checkpoints.steps import Fetch, Steps
-from threadkeep.errors import CorruptionError
-from threadkeep.ports.documents import Document, Fetched, Find, Page
-
-T = TypeVar("T")
+from threadkeep.errors import CorruptionError, ThreadkeepError
+from threadkeep.ports.documents import CHECKPOINTS, Document, Fetched, Find, Is, Page
 
 Documents = dict[bytes, Document]
 
 _SHARED = (dict, list, set, bytearray)  # of these each reader gets one of its own
 
 
-def gather(thread_id: str, refs: Iterable[bytes], found: Documents, known: Known) -> Steps[None]:
+def gather(
+    thread_id: str, refs: Iterable[bytes], found: Documents, known: Known
+) -> Steps[set[bytes]]:
     """Read documents and all that they name, however deep, into ``found``.
 
     Args:
         thread_id: Their thread.
         refs: Their addresses.
         found: Documents already read; gets the others.
-        known: Asked first, and told what was read.
+        known: Asked first.
+
+    Returns:
+        The addresses of those that came from the store: nobody has checked them yet.
 
     Raises:
         CorruptionError: A document is missing.
     """
+    fresh: set[bytes] = set()
     walked: set[bytes] = set()
     walk: Collection[bytes] = list(refs)
     outside: dict[bytes, None] = {}
     while walk or outside:
         if not walk:
-            known.keep_documents((yield from fetch(thread_id, outside, found)))
+            fresh |= yield from fetch(thread_id, outside, found)
             walk, outside = outside, {}
         missing = _descend(walk, found, walked)
         walk = known.documents(thread_id, missing)
         found |= walk
         outside |= {ref: None for ref in missing if ref not in walk}
-
-
-def settled(find: Find, load: Callable[[Page], Steps[T]]) -> Steps[T]:
-    """Find a page and load what it names.
-
-    Where a document is missing, the page is found anew: a prune or a deletion may have come
-    between, and then it is another page now.
-
-    Raises:
-        CorruptionError: A document is missing, and the page is what it was.
-    """
-    page: Page = yield find
-    while True:
-        try:
-            return (yield from load(page))
-        except CorruptionError:
-            now: Page = yield find
-            if now == page:
-                raise
-            page = now
+    return fresh
 
 
 def _descend(refs: Iterable[bytes], found: Documents, walked: set[bytes]) -> list[bytes]:
@@ -84,11 +70,11 @@ def _descend(refs: Iterable[bytes], found: Documents, walked: set[bytes]) -> lis
     return list(missing)
 
 
-def fetch(thread_id: str, refs: Collection[bytes], found: Documents) -> Steps[Collection[Document]]:
+def fetch(thread_id: str, refs: Collection[bytes], found: Documents) -> Steps[Set[bytes]]:
     """Read documents, and the nodes under them, into ``found``.
 
     Returns:
-        Those that were read.
+        The addresses of those that were read.
 
     Raises:
         CorruptionError: One of ``refs`` is missing.
@@ -103,7 +89,49 @@ def fetch(thread_id: str, refs: Collection[bytes], found: Documents) -> Steps[Co
     for ref in refs:
         if ref not in read_now:
             raise CorruptionError(f"thread {thread_id!r} lacks the document {ref.hex()}")
-    return read_now.values()
+    return read_now.keys()
+
+
+def still_stored(checkpoints: Sequence[Document]) -> Steps[list[Document]]:
+    """Tell which checkpoints are stored as they were read.
+
+    What a checkpoint names may be gone because the checkpoint is: that is no damage.
+    """
+    kept = []
+    for document in checkpoints:
+        namespace, checkpoint_id = document.key
+        page: Page = yield Find(
+            CHECKPOINTS,
+            document.thread_id,
+            [Is("checkpoint_ns", namespace), Is("checkpoint_id", checkpoint_id)],
+            limit=1,
+        )
+        if [*page.documents] == [document]:
+            kept.append(document)
+    return kept
+
+
+@contextmanager
+def naming(checkpoint: Document) -> Iterator[None]:
+    """Name the checkpoint in whatever is told of its damage.
+
+    Raises:
+        CorruptionError: In place of any error but one of ours of another kind.
+    """
+    try:
+        yield
+    except CorruptionError as error:
+        raise CorruptionError(_damage(checkpoint, error)) from error
+    except (ThreadkeepError, MemoryError):
+        raise
+    except Exception as error:
+        raise CorruptionError(_damage(checkpoint, error)) from error
+
+
+def _damage(checkpoint: Document, error: Exception) -> str:
+    namespace, checkpoint_id = checkpoint.key
+    where = f" in {namespace!r}" if namespace else ""
+    return f"checkpoint {checkpoint_id!r}{where} of thread {checkpoint.thread_id!r}: {error}"
 
 
 class Reader:
@@ -112,12 +140,20 @@ class Reader:
     Args:
         codec: Its serializer makes the values.
         documents: Everything the entries asked for name.
+        fresh: The addresses of those that nobody has checked yet.
         share: Whether the same element may be handed out more than once; containers never are.
+
+    Attributes:
+        checked: Fresh documents that are what their addresses say.
     """
 
-    def __init__(self, codec: Codec, documents: Documents, *, share: bool = False) -> None:
+    def __init__(
+        self, codec: Codec, documents: Documents, fresh: Set[bytes], *, share: bool = False
+    ) -> None:
         self.documents = documents
         self.codec = codec
+        self.checked: list[Document] = []
+        self._fresh = set(fresh)
         self._share = share
         self._made: dict[bytes, Any] = {}
 
@@ -125,16 +161,22 @@ class Reader:
         """Give the plain of a document.
 
         Raises:
-            CorruptionError: The document is missing, or its body is none.
+            CorruptionError: The document is missing, or not the one its address names.
         """
         document = self._document(ref)
-        body = document.body
+        body, refs = document.body, document.refs
         if body[:1] == bytes((bodies.MANIFEST,)):
-            body = b"".join(self.plain(part)[1:] for part in document.refs)
+            body, refs = b"".join(self.plain(part)[1:] for part in refs), ()
         if body[:1] == bytes((bodies.FIELD,)):
-            text = document.fields.get("metadata")
-            return body[1:2] + str(text).encode()
-        return bodies.unseal(body)
+            plain = body[1:2] + str(document.fields.get("metadata")).encode()
+        else:
+            plain = bodies.unseal(body)
+        if ref in self._fresh:
+            if self.codec.address(plain, refs) != ref:
+                raise CorruptionError(f"the document {ref.hex()} is not what its address says")
+            self._fresh.discard(ref)
+            self.checked.append(document)
+        return plain
 
     def listing(self, tree: Tree) -> Listing:
         """Find out how a list is stored."""

@@ -1,15 +1,14 @@
 """What is known of a stored checkpoint: read from the store, or noted when it was read or put."""
 
-from functools import partial
-
 from threadkeep.checkpoints.bodies import unseal
 from threadkeep.checkpoints.codec import Codec
 from threadkeep.checkpoints.entries import Entry, Keyed, Tree
 from threadkeep.checkpoints.known import Place, Record
-from threadkeep.checkpoints.reading import Documents, Reader, fetch, settled
+from threadkeep.checkpoints.reading import Documents, Reader, fetch, naming, still_stored
 from threadkeep.checkpoints.rows import Row, read_row
 from threadkeep.checkpoints.steps import Steps
 from threadkeep.checkpoints.values import ListMemory, Path
+from threadkeep.errors import CorruptionError
 from threadkeep.ports.documents import CHECKPOINTS, Document, Find, Is, Page
 
 
@@ -17,22 +16,33 @@ def recall(place: Place, codec: Codec) -> Steps[Record | None]:
     """Read how a checkpoint is stored, without its values.
 
     Returns:
-        What is known of it then, or ``None`` when it is not stored.
+        What is known of it then, or ``None`` when it is not stored, or not any more.
+
+    Raises:
+        CorruptionError: A document it names is missing, or is not what it should be.
     """
     thread_id, namespace, checkpoint_id = place
-    where = [Is("checkpoint_ns", namespace), Is("checkpoint_id", checkpoint_id)]
-    find = Find(CHECKPOINTS, thread_id, where, limit=1)
-    return (yield from settled(find, partial(_load, place, codec)))
-
-
-def _load(place: Place, codec: Codec, page: Page) -> Steps[Record | None]:
+    page: Page = yield Find(
+        CHECKPOINTS,
+        thread_id,
+        [Is("checkpoint_ns", namespace), Is("checkpoint_id", checkpoint_id)],
+        limit=1,
+    )
     if not page.documents:
         return None
     document = page.documents[0]
     found: Documents = {}
-    yield from fetch(place[0], document.refs, found)
-    reader = Reader(codec, found)
-    return record_of(place, row_of(document, reader), document, _lists_of(document, reader))
+    try:
+        yield from fetch(thread_id, document.refs, found)
+        shape = found[document.refs[0]]
+        yield from fetch(thread_id, shape.refs, found)  # its parts, where it has so many names
+    except CorruptionError:
+        if (yield from still_stored([document])):
+            raise
+        return None
+    reader = Reader(codec, found, found.keys())
+    with naming(document):
+        return record_of(place, row_of(document, reader), document, _lists_of(document, reader))
 
 
 def row_of(document: Document, reader: Reader) -> Row:

@@ -131,7 +131,9 @@ def _read_rows(thread_id: str, namespace: str, codec: Codec) -> Steps[dict[Key, 
     documents = yield from _find_all(thread_id, [Is("checkpoint_ns", namespace)], bodies=True)
     found: Documents = {}
     yield from fetch(thread_id, {document.refs[0] for document in documents}, found)
-    reader = Reader(codec, found)
+    parts = {part for shape in found.values() for part in shape.refs}  # of one with many names
+    yield from fetch(thread_id, parts, found)
+    reader = Reader(codec, found, found.keys())
     return {document.key: row_of(document, reader) for document in documents}
 
 

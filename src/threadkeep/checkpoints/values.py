@@ -11,7 +11,7 @@ from typing import Any
 from threadkeep.checkpoints.drafts import INLINE_BYTES, Draft
 from threadkeep.checkpoints.entries import Entry, Inline, Keyed, Mark
 from threadkeep.checkpoints.lists import Listing, arrange
-from threadkeep.checkpoints.prints import Print, take, unchanged
+from threadkeep.checkpoints.prints import Print, Prints, take
 
 KEYED_KEYS = 32  # a dict of more keys is one document: its entry stands in every checkpoint
 KEYED_BYTES = 1024  # a dict without lists and up to this is one document
@@ -25,17 +25,16 @@ class ListMemory:
 
     Attributes:
         listing: How it is stored.
-        kinds: The elements' types; empty when nothing is known of the elements.
-        prints: The elements' prints, beside ``kinds``.
-        size_bytes: What the prints occupy, roughly.
-        printed: Whether every element has a print.
+        prints: The elements' prints; none when nothing is known of the elements.
     """
 
     listing: Listing
-    kinds: Sequence[type] = ()
-    prints: Sequence[Print] = ()
-    size_bytes: int = 0
-    printed: bool = False
+    prints: Prints = Prints()  # noqa: RUF009 - a value, never changed
+
+    @property
+    def printed(self) -> bool:
+        """Tell whether every element has a print."""
+        return self.prints.whole and len(self.prints) == len(self.listing.marks)
 
 
 ListMemories = Mapping[Path, ListMemory]
@@ -45,7 +44,7 @@ _NO_LIST = ListMemory(Listing())
 def watch(elements: Sequence[Any], listing: Listing) -> ListMemory:
     """Remember a list that was read, before its elements are handed out."""
     taken = [take(element) for element in elements]
-    return ListMemory(listing, [*map(type, elements)], taken, _size(taken), None not in taken)
+    return ListMemory(listing, Prints().extended(0, elements, taken))
 
 
 def encode(
@@ -72,6 +71,7 @@ def encode(
 def _encode_dict(
     value: dict[Any, Any], path: Path, draft: Draft, old: ListMemories
 ) -> tuple[Entry, dict[Path, ListMemory]]:
+    value = value.copy()  # another thread may change it meanwhile
     by_key = all(type(key) is str for key in value)
     if not by_key or not any(type(inner) is list and inner for inner in value.values()):
         plain = draft.codec.dump(value)
@@ -89,23 +89,17 @@ def _encode_dict(
 def _encode_list(
     value: list[Any], path: Path, draft: Draft, old: ListMemories
 ) -> tuple[Entry, dict[Path, ListMemory]]:
+    value = value.copy()  # another thread may change it meanwhile
     before = old.get(path, _NO_LIST)
-    kept = unchanged(value, before.kinds, before.prints)
+    kept = before.prints.unchanged(value)
     marks, taken = _marks(value, kept, before, draft)
     if _is_small(marks):
         plain = draft.codec.dump(value)
         if len(plain) <= INLINE_BYTES:
             return Inline(plain), {}
     listing = arrange(marks, before.listing, kept, draft.node)
-    size = before.size_bytes if kept else 0
-    memory = ListMemory(
-        listing,
-        [*before.kinds[:kept], *map(type, value[kept:])],
-        [*before.prints[:kept], *taken],
-        size + _size(taken),
-        None not in taken and (before.printed or not kept),
-    )
-    return listing.entry(), {path: memory}
+    prints = before.prints.extended(kept, value[kept:], taken)
+    return listing.entry(), {path: ListMemory(listing, prints)}
 
 
 def _marks(
@@ -115,14 +109,8 @@ def _marks(
     marks = list(before.listing.marks[:kept])
     taken: list[Print] = []
     moved: dict[tuple[type, Print], Mark] = {}
-    if kept < len(before.kinds):  # removed, inserted or edited: what was further on may be reused
-        moved = dict(
-            zip(
-                zip(before.kinds[kept:], before.prints[kept:], strict=True),
-                before.listing.marks[kept:],
-                strict=True,
-            )
-        )
+    if kept < len(before.prints):  # removed, inserted or edited: what was further on may be reused
+        moved = dict(zip(before.prints.after(kept), before.listing.marks[kept:], strict=True))
     for element in value[kept:]:
         seen = take(element)
         mark = moved.get((type(element), seen)) if moved and seen is not None else None
@@ -133,7 +121,3 @@ def _marks(
 
 def _is_small(marks: Sequence[Mark]) -> bool:
     return len(marks) <= INLINE_BYTES and all(isinstance(mark, Inline) for mark in marks)
-
-
-def _size(taken: Sequence[Print]) -> int:
-    return sum(64 + (len(seen) if isinstance(seen, bytes) else 256) for seen in taken)

@@ -12,7 +12,7 @@ from typing import Any
 import ormsgpack
 
 from threadkeep.checkpoints import bodies
-from threadkeep.checkpoints.codec import Codec
+from threadkeep.checkpoints.codec import Codec, storing
 from threadkeep.checkpoints.drafts import Draft, nothing_stored
 from threadkeep.checkpoints.entries import Entry, pack, unpack
 from threadkeep.checkpoints.known import Known, Place, Reliance
@@ -21,12 +21,7 @@ from threadkeep.checkpoints.steps import Steps
 from threadkeep.checkpoints.terms import ATTEMPTS, Terms, belonging, insert_all
 from threadkeep.checkpoints.threads import thread_is_stored
 from threadkeep.checkpoints.values import encode
-from threadkeep.errors import (
-    CorruptionError,
-    NotFoundError,
-    UnavailableError,
-    ValueNotStorableError,
-)
+from threadkeep.errors import CorruptionError, NotFoundError, UnavailableError
 from threadkeep.ports.documents import (
     WRITES,
     Document,
@@ -160,12 +155,8 @@ def _encode(request: PutWrites, draft: Draft) -> tuple[Writes, Writes]:
     special: Writes = {}
     regular: Writes = {}
     for position, (channel, value) in enumerate(request.writes):
-        try:
+        with storing(f"a write to channel {channel!r}"):
             entry, _ = encode(value, (channel,), draft, {})
-        except (TypeError, ValueError, RecursionError) as error:
-            raise ValueNotStorableError(
-                f"a write to channel {channel!r} cannot be stored: {error}"
-            ) from error
         if channel in SPECIAL:
             special[SPECIAL[channel]] = channel, entry
         else:
@@ -182,9 +173,10 @@ def _document(request: PutWrites, part: int, writes: Writes) -> Document:
     channels = [channel for channel, _ in writes.values()]
     entries = [pack(entry, refs) for _, entry in writes.values()]
     indexes = None if list(writes) == list(range(part, part + len(writes))) else list(writes)
-    plain = bodies.flag(bodies.WRITES) + ormsgpack.packb(
-        [request.task_path, channels, entries, indexes]
-    )
+    with storing("a write's channel or task path"):
+        plain = bodies.flag(bodies.WRITES) + ormsgpack.packb(
+            [request.task_path, channels, entries, indexes]
+        )
     return Document(request.place[0], WRITES, _key(request, part), bodies.seal(plain), tuple(refs))
 
 

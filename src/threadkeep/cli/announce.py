@@ -10,7 +10,7 @@ from typing import Any, TextIO
 from threadkeep import __version__
 from threadkeep.errors import ThreadkeepError
 
-FRAME_WIDTH = 78
+FRAME_WIDTH = 78  # characters; fits a terminal of 80
 INSTALLED = "site-packages"
 
 

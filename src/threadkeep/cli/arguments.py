@@ -7,10 +7,11 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
+from threadkeep.config.settings import MAX_JOBS
 from threadkeep.errors import ConfigError
 
 DEFAULT_HOST = "127.0.0.1"
-DEFAULT_PORT = 2024
+DEFAULT_PORT = 2024  # as `langgraph dev`, so that clients find it
 LOG_LEVELS = ("CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG")
 EPILOG = (
     "Exit codes: 0 done, 1 it failed, 2 wrong words or configuration, 3 the store contradicts "
@@ -124,7 +125,7 @@ def _port(text: str) -> int:
 
 
 def _jobs(text: str) -> int:
-    return _whole(text, 1, 10_000, "a number of runs")
+    return _whole(text, 1, MAX_JOBS, "a number of runs")
 
 
 def _whole(text: str, least: int, most: int, what: str) -> int:

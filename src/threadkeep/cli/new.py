@@ -1,6 +1,7 @@
 """``threadkeep new``: a working project, from the templates beside this file."""
 
 import json
+import shlex
 from argparse import Namespace
 from importlib.resources import files
 from pathlib import Path
@@ -29,12 +30,21 @@ def run(chosen: Namespace) -> int:
         print(json.dumps({"path": str(folder.absolute()), "files": made}))
         return 0
     print(f"Made {folder}/ with {', '.join(made)}.")
-    print(f"Start it: cd {folder} && threadkeep dev")
+    print(f"Start it: cd {_quoted(folder)} && threadkeep dev")
     return 0
 
 
+def _quoted(folder: Path) -> str:
+    """Return a folder as a shell takes it, also one whose name begins like an option."""
+    return shlex.quote(f"./{folder}" if str(folder).startswith("-") else str(folder))
+
+
 def make_project(folder: Path) -> list[str]:
-    """Write the template's files into a folder that is new or empty; return their names."""
+    """Write the template's files into a folder that is new or empty; return their names.
+
+    Raises:
+        ConfigError: The folder has something in it, or cannot be made.
+    """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConfigError(f"{folder} exists and is not an empty folder; choose another name")
     try:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -219,11 +220,21 @@ def _cors(file: str, value: Mapping[str, Any] | None) -> Mapping[str, Any] | Non
             case "max_age":
                 whole = isinstance(entry, int) and not isinstance(entry, bool)
                 good, expected = whole, "a whole number of seconds"
+            case "allow_origin_regex":
+                good, expected = _is_regex(entry), "a regular expression"
             case _:
                 good, expected = isinstance(entry, str), "a text"
         if not good:
             raise mistake(file, key, entry, expected)
     return {name: entry for name, entry in value.items() if f"http.cors.{name}" in KEYS}
+
+
+def _is_regex(value: Any) -> bool:
+    try:
+        re.compile(value)
+    except (re.error, TypeError, RecursionError, OverflowError):
+        return False
+    return True
 
 
 def _mount_prefix(file: str, value: Any) -> str:

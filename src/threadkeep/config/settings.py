@@ -9,9 +9,14 @@ from urllib.parse import quote
 
 from threadkeep.config.explain import nearest
 from threadkeep.errors import ConfigError
+from threadkeep.model.queries import MAX_PAGE_SIZE
+from threadkeep.ports.bus import EVENTS_PER_RUN, FINISHED_RUNS_KEPT
+from threadkeep.ports.drivers import DATABASE_VARIABLES, configured_database
 
 PREFIX = "THREADKEEP_"
-DATABASE_VARIABLES = ("THREADKEEP_DATABASE_URL", "DATABASE_URI", "POSTGRES_URI")
+MAX_JOBS = 10_000  # runs; a look for pending ones takes as many slots as there are
+MOST = 10**9  # of anything that is counted
+MOST_SECONDS = 366 * 24 * 3600  # a year; clocks and timers have an end
 DATABASE_FILE = ".threadkeep/threadkeep.db"
 
 # Variables of this project that mean a protection or a source of data: neglecting one would
@@ -45,6 +50,7 @@ class Variable:
         expected: What may stand there, in words.
         parse: Text to value; raises ``ValueError``.
         least: The smallest value accepted.
+        most: The largest.
         unit: Of the number; empty for a count.
         says: What the setting does, for the reference page.
     """
@@ -53,18 +59,20 @@ class Variable:
     expected: str
     parse: Callable[[str], Any]
     least: float
+    most: float
     unit: str
     says: str
 
 
-def _count(name: str, default: int, unit: str, says: str) -> Any:
-    variable = Variable(PREFIX + name, "a whole number from 1", _whole, 1, unit, says)
+def _count(name: str, default: int, unit: str, says: str, *, most: int = MOST) -> Any:
+    expected = f"a whole number from 1 to {most}"
+    variable = Variable(PREFIX + name, expected, _whole, 1, most, unit, says)
     return field(default=default, metadata={"variable": variable})
 
 
 def _seconds(name: str, default: float | None, says: str, *, least: float) -> Any:
-    expected = f"a number of seconds from {least:g}"
-    variable = Variable(PREFIX + name, expected, _positive, least, "seconds", says)
+    expected = f"a number of seconds from {least:g} to {MOST_SECONDS}"
+    variable = Variable(PREFIX + name, expected, _positive, least, MOST_SECONDS, "seconds", says)
     return field(default=default, metadata={"variable": variable})
 
 
@@ -80,7 +88,7 @@ class Settings:
     database_url: str
     max_page_size: int = _count(
         "MAX_PAGE_SIZE",
-        1000,
+        MAX_PAGE_SIZE,
         "rows",
         "The largest page of any list or search; a request may name 1,000 at most.",
     )
@@ -88,10 +96,16 @@ class Settings:
         "MAX_BODY_BYTES", 32 * 1024 * 1024, "bytes", "The largest request body."
     )
     events_per_run: int = _count(
-        "EVENTS_PER_RUN", 10_000, "events", "Events kept for readers that come back, per run."
+        "EVENTS_PER_RUN",
+        EVENTS_PER_RUN,
+        "events",
+        "Events kept for readers that come back, per run.",
     )
     finished_runs_kept: int = _count(
-        "FINISHED_RUNS_KEPT", 50, "runs", "Finished runs whose events are still kept."
+        "FINISHED_RUNS_KEPT",
+        FINISHED_RUNS_KEPT,
+        "runs",
+        "Finished runs whose events are still kept.",
     )
     heartbeat_seconds: float = _seconds(
         "HEARTBEAT_SECONDS", 15.0, "Silence on a stream after which a comment is sent.", least=0.1
@@ -106,7 +120,9 @@ class Settings:
     run_timeout_seconds: float | None = _seconds(
         "RUN_TIMEOUT_SECONDS", None, "A run that takes longer ends with `timeout`.", least=0.001
     )
-    jobs: int = _count("JOBS", 10, "runs", "Runs that one process executes at the same time.")
+    jobs: int = _count(
+        "JOBS", 10, "runs", "Runs that one process executes at the same time.", most=MAX_JOBS
+    )
     warnings: tuple[str, ...] = ()
 
 
@@ -119,12 +135,15 @@ def variables() -> Mapping[str, tuple[Variable, Any]]:
     }
 
 
-def read_settings(environment: Mapping[str, str], *, folder: Path) -> Settings:
+def read_settings(
+    environment: Mapping[str, str], *, folder: Path, database: str | None = None
+) -> Settings:
     """Read the settings; an empty variable counts as absent.
 
     Args:
         environment: ``os.environ`` with the project's ``env`` below it.
         folder: Where the database file lies when no variable names a database.
+        database: A storage address that wins over the variables, which are not read then.
 
     Raises:
         ConfigError: A value is wrong, or a variable asks for what is not served; names the
@@ -137,7 +156,7 @@ def read_settings(environment: Mapping[str, str], *, folder: Path) -> Settings:
         if environment.get(variable.name)
     }
     return Settings(
-        database_url=database_url(environment, folder=folder),
+        database_url=database or database_url(environment, folder=folder),
         warnings=_warnings(environment),
         **values,
     )
@@ -147,17 +166,11 @@ def database_url(environment: Mapping[str, str], *, folder: Path) -> str:
     """Return the storage address: the first of ``DATABASE_VARIABLES``, else a file in ``folder``.
 
     Raises:
-        ConfigError: The variable's value is no address.
+        ConfigError: No installed driver serves the variable's address.
     """
-    for name in DATABASE_VARIABLES:
-        url = environment.get(name)
-        if url and "://" not in url:
-            raise ConfigError(
-                f"{name} is no storage address; expected memory://, sqlite:///path.db or "
-                "postgresql://user:password@host/database"
-            )
-        if url:
-            return url
+    found = configured_database(environment)
+    if found is not None:
+        return found[1]
     return f"sqlite:///{quote(str(folder.absolute() / DATABASE_FILE))}"
 
 
@@ -167,7 +180,7 @@ def _value(variable: Variable, environment: Mapping[str, str]) -> Any:
         value = variable.parse(text)
     except ValueError:
         value = None
-    if value is None or value < variable.least:
+    if value is None or not variable.least <= value <= variable.most:
         raise ConfigError(f"{variable.name}: found {text!r}; expected {variable.expected}")
     return value
 
@@ -175,7 +188,7 @@ def _value(variable: Variable, environment: Mapping[str, str]) -> Any:
 def _refuse(environment: Mapping[str, str]) -> None:
     for name, reason in REFUSED.items():
         if environment.get(name):
-            raise ConfigError(f"{name}: {reason}. Unset it to go on without")
+            raise ConfigError(f"{name}: {reason}. Unset it to go on without it")
 
 
 def _warnings(environment: Mapping[str, str]) -> tuple[str, ...]:

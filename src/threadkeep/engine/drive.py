@@ -12,11 +12,11 @@ from langgraph.store.base import BaseStore
 from threadkeep.engine import saving
 from threadkeep.engine.graphs import Graphs
 from threadkeep.engine.inputs import graph_config, graph_context, graph_input
-from threadkeep.engine.json import encode
+from threadkeep.engine.json import encode, interrupts_json, mirrored
 from threadkeep.engine.kwargs import is_temporary
-from threadkeep.engine.stream import ABSENT, INTERRUPT, Publisher, interrupts_json
-from threadkeep.model.runs import Run
-from threadkeep.model.threads import MIRRORED_VALUES_BYTES, ThreadState, ThreadStatus
+from threadkeep.engine.stream import ABSENT, Publisher
+from threadkeep.model.runs import INTERRUPT, Run
+from threadkeep.model.threads import ThreadState, ThreadStatus
 from threadkeep.ports.bus import EventBus
 
 Graph = Pregel[Any, Any, Any, Any]
@@ -92,13 +92,19 @@ class Work:
         if not is_temporary(self.run):
             await saving.flush(self._written)
 
+    def check_stored(self) -> None:
+        """Refuse to go on unless the run's checkpoints are stored; see ``saving.check_stored``."""
+        if not is_temporary(self.run):
+            saving.check_stored(self._written)
+
     def state(self, status: ThreadStatus, *, error: Any = None) -> ThreadState | None:
         """Return what the run leaves on its thread; ``None`` when it changed nothing of it."""
         if self.publisher.values is ABSENT and not self.place.has_written:
             return None
+        encoded = self._encoded()
         return ThreadState(
             status=status,
-            values=self._mirrored(),
+            values=None if encoded is None else mirrored(encoded),
             head_checkpoint_id=self.place.head,
             interrupts=self._interrupts if status == "interrupted" else {},
             error=error,
@@ -111,13 +117,6 @@ class Work:
             return self._encoded()
         shown = dict(values) if isinstance(values, Mapping) else {}
         return encode({**shown, INTERRUPT: interrupts_json(found.values())})
-
-    def _mirrored(self) -> Mapping[str, Any] | None:
-        encoded = self._encoded()
-        if encoded is None or len(encoded) > MIRRORED_VALUES_BYTES:
-            return None
-        mirrored = orjson.loads(encoded)
-        return mirrored if isinstance(mirrored, dict) else None
 
     def _encoded(self) -> bytes | None:
         if self._values_json is None and self.publisher.values is not ABSENT:

@@ -4,14 +4,15 @@ It holds nothing of a run; ``executor`` decides when one runs, is stopped and is
 """
 
 import importlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from threadkeep.engine.cancel import Stop, outcome_of
 from threadkeep.engine.graphs import Graphs
 from threadkeep.engine.json import encode, error_of
-from threadkeep.errors import NotSupportedError
-from threadkeep.model.runs import Outcome, Run
+from threadkeep.errors import NotFoundError, NotSupportedError
+from threadkeep.model.runs import ERROR, INTERRUPT, Outcome, Run
 from threadkeep.model.threads import Thread, ThreadState
 from threadkeep.ports.bus import EventBus
 
@@ -100,6 +101,16 @@ class Engine:
         if not saving.can_roll_back(self._saver):
             raise NotSupportedError(saving.cannot_roll_back(self._saver))
 
+    async def check_checkpoint(self, thread_id: str, place: Mapping[str, Any]) -> None:
+        """Refuse a checkpoint to start from that is not there: a run would start from nothing.
+
+        Raises:
+            NotFoundError: The thread has no such checkpoint.
+        """
+        at = {"checkpoint_ns": "", **place, "thread_id": thread_id}
+        if await self._saver.aget_tuple({"configurable": at}) is None:
+            raise NotFoundError("checkpoint", place["checkpoint_id"])
+
     async def roll_back(self, run: Run) -> None:
         """Remove every checkpoint a run wrote."""
         self.check_roll_back()
@@ -115,7 +126,7 @@ class Engine:
         The values are those its thread stands at; its own failure is its own.
         """
         if run.error is not None:
-            return encode({"__error__": run.error})
+            return encode({ERROR: run.error})
         if thread is None:
             return None
         values: Any = thread.values
@@ -123,7 +134,7 @@ class Engine:
             values = await self._stored_values(run, thread)
         waiting = [found for held in thread.interrupts.values() for found in held]
         if waiting:
-            return encode({**(values or {}), "__interrupt__": waiting})
+            return encode({**(values or {}), INTERRUPT: waiting})
         return None if values is None else encode(values)
 
     async def _stored_values(self, run: Run, thread: Thread) -> Any:
@@ -145,4 +156,4 @@ class Engine:
             work.publisher.finish("failed")
             work.publisher.publish("error", outcome.error)
             state = work.state("error", error=outcome.error)
-        return Ending(outcome, state, encode({"__error__": outcome.error}))
+        return Ending(outcome, state, encode({ERROR: outcome.error}))

@@ -7,8 +7,9 @@ spans) reaches the graph, and a lost request takes no run with it.
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextvars import Context
+from typing import Any
 
 from threadkeep.engine.cancel import Stop, stop_for
 from threadkeep.engine.endings import Endings
@@ -17,7 +18,7 @@ from threadkeep.engine.execution import Execution, Slot, StartGate
 from threadkeep.engine.json import encode, error_of
 from threadkeep.engine.settling import Settler
 from threadkeep.engine.threads import current_run
-from threadkeep.model.runs import CancelAction, Claim, Run, RunResult
+from threadkeep.model.runs import ERROR, CancelAction, Claim, Run, RunResult
 from threadkeep.ports.bus import EventBus
 from threadkeep.ports.clock import Clock
 from threadkeep.ports.resources import ResourceStore
@@ -25,8 +26,6 @@ from threadkeep.rules.run_states import SERVER_RESTARTED
 
 logger = logging.getLogger(__name__)
 
-JOBS = 10
-LEASE_SECONDS = 30.0
 GRACE_SECONDS = 30.0  # how long a stopped run's thread waits for a node that cannot be stopped
 
 
@@ -54,8 +53,8 @@ class Executor:
         clock: Clock,
         *,
         owner: str,
-        jobs: int = JOBS,
-        lease_seconds: float = LEASE_SECONDS,
+        jobs: int,
+        lease_seconds: float,
         timeout_seconds: float | None = None,
         grace_seconds: float = GRACE_SECONDS,
     ) -> None:
@@ -152,6 +151,10 @@ class Executor:
         """Refuse where runs cannot be rolled back; see ``Engine.check_roll_back``."""
         self._engine.check_roll_back()
 
+    async def check_checkpoint(self, thread_id: str, place: Mapping[str, Any]) -> None:
+        """Refuse a checkpoint that is not there; see ``Engine.check_checkpoint``."""
+        await self._engine.check_checkpoint(thread_id, place)
+
     async def result_of(self, run: Run) -> RunResult:
         """Return the result of a run that ended some time ago."""
         return await self._settler.result_of(run)
@@ -203,7 +206,7 @@ class Executor:
                 result = await self._settler.settle(execution.run, execution.work, ending)
         except Exception as error:
             logger.exception("run %s could not be settled", execution.run.run_id)
-            body = encode({"__error__": error_of(error)})
+            body = encode({ERROR: error_of(error)})
             result = RunResult(self._settler.as_ended(execution.run, SERVER_RESTARTED), body)
         finally:
             del self._executions[execution.run.run_id]

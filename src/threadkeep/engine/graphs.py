@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from threadkeep.engine.exits import exits_kept_in
 from threadkeep.errors import GraphLoadError, NotFoundError
 
 if TYPE_CHECKING:
@@ -87,10 +88,6 @@ class Graphs:
         """Return why a graph cannot be opened, or ``None``: it can, or is not loaded yet."""
         return self._errors.get(graph_id)
 
-    def is_settled(self, graph_id: str) -> bool:
-        """Say whether a graph has been loaded or has failed to."""
-        return graph_id in self._settled and self._settled[graph_id].is_set()
-
     async def settled(self, graph_id: str) -> None:
         """Wait until a graph has been loaded or has failed to.
 
@@ -160,14 +157,16 @@ class Graphs:
         Raises:
             NotFoundError: No such graph.
             GraphLoadError: It could not be loaded, or its factory gave no graph.
+            GraphError: The graph, or what is done with it here, would have ended the process.
         """
         await self.settled(graph_id)
         if graph_id in self._errors:
             raise self._errors[graph_id]
         source = self._sources[graph_id]
         asked = source.asked(config, store=store, purpose=purpose, context=context)
-        async with source.open(asked) as graph:
-            yield source.bound(graph, saver=saver, store=store)
+        with exits_kept_in():
+            async with source.open(asked) as graph:
+                yield source.bound(graph, saver=saver, store=store)
 
     async def _load(self, spec: GraphSpec) -> bool:
         """Load one graph; false when it is loaded already, or was replaced meanwhile."""
@@ -178,6 +177,9 @@ class Graphs:
             source = await self._source(spec)
         except GraphLoadError as error:
             source = error
+        except Exception as error:  # what is exported may be anything
+            source = GraphLoadError(f"graph {spec.graph_id!r} cannot be loaded: {error}")
+            source.__cause__ = error
         if settled is not self._settled.get(spec.graph_id):
             return False
         if isinstance(source, GraphLoadError):

@@ -9,13 +9,12 @@ from langgraph.pregel import Pregel
 from langgraph.types import Command, Send
 from pydantic import BaseModel
 
-from threadkeep.engine.kwargs import free_keys
+from threadkeep.engine.kwargs import CHECKPOINT_KEYS, free_keys
 from threadkeep.errors import InvalidRequestError
 from threadkeep.model.runs import Run
 
 # What a client may set of a ``RunnableConfig``, beside what is merged below.
 PASSED_ON = ("run_name", "recursion_limit", "max_concurrency")
-CHECKPOINT_KEYS = ("checkpoint_id", "checkpoint_ns", "checkpoint_map")
 
 
 def graph_input(kwargs: Mapping[str, Any]) -> Any:

@@ -15,6 +15,8 @@ from typing import Any
 
 import orjson
 
+from threadkeep.model.threads import MIRRORED_VALUES_BYTES
+
 MAX_DEPTH = 150  # below it values become text; orjson itself stops at 254
 _LOOSE = orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY
 _MESSAGES = "langchain_core.messages."
@@ -30,6 +32,27 @@ def encode(value: Any) -> bytes:
         return orjson.dumps(value, default=_plain, option=_LOOSE)
     except (TypeError, ValueError, RecursionError):
         return json.dumps(_rebuilt(value, ()), separators=(",", ":")).encode()
+
+
+def interrupts_json(interrupts: Iterable[Any]) -> list[dict[str, Any]]:
+    """Return interrupts as the wire has them; ``response_schema`` only where there is one."""
+    found: list[dict[str, Any]] = []
+    for interrupt in interrupts:
+        shown = {"value": interrupt.value, "id": interrupt.id}
+        schema = getattr(interrupt, "response_schema", None)
+        found.append(shown if schema is None else {**shown, "response_schema": schema})
+    return found
+
+
+def mirrored(encoded: bytes) -> Mapping[str, Any] | None:
+    """Return encoded state values as a thread's row keeps them; ``None`` where it cannot.
+
+    It keeps an object of at most ``MIRRORED_VALUES_BYTES``.
+    """
+    if len(encoded) > MIRRORED_VALUES_BYTES:
+        return None
+    values = orjson.loads(encoded)
+    return values if isinstance(values, dict) else None
 
 
 def error_of(error: BaseException) -> dict[str, str]:

@@ -14,6 +14,8 @@ from threadkeep.model.runs import Run
 # Keys of ``configurable`` that the server sets; a client's are dropped.
 RESERVED_KEYS = frozenset({"thread_id", "run_id", "assistant_id", "graph_id"})
 RESERVED_PREFIXES = ("__", "checkpoint_", "langgraph_auth_")
+# What names a checkpoint within its thread.
+CHECKPOINT_KEYS = ("checkpoint_ns", "checkpoint_id", "checkpoint_map")
 
 
 def run_kwargs(request: RunRequest, assistant: Assistant) -> dict[str, Any]:

@@ -142,8 +142,6 @@ def imported(spec: GraphSpec, base_dir: Path) -> Any:
     except FileNotFoundError as error:
         raise GraphLoadError(f"{where} cannot be loaded: no such file") from error
     except BaseException as error:  # a module may raise SystemExit, too
-        if isinstance(error, KeyboardInterrupt):
-            raise
         raise GraphLoadError(
             f"{where} cannot be loaded: {type(error).__name__}: {error}"
         ) from error

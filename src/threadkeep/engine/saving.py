@@ -29,6 +29,10 @@ class StagedSaver(Protocol):
         """Wait until everything written through it is durable."""
         ...
 
+    def check_stored(self) -> None:
+        """Refuse unless that is so, or becomes so with the transaction this is called in."""
+        ...
+
 
 @runtime_checkable
 class StagingSaver(Protocol):
@@ -197,6 +201,17 @@ async def flush(saver: Saver) -> None:
     waiting: Any = saver
     if hasattr(waiting, "flush"):
         await waiting.flush()
+
+
+def check_stored(saver: Saver) -> None:
+    """Refuse unless what a run wrote is stored with the transaction this is called in.
+
+    Raises:
+        Exception: Whatever the saver raises: it is not, or not yet.
+    """
+    waiting: Any = saver
+    if hasattr(waiting, "check_stored"):
+        waiting.check_stored()
 
 
 def can_roll_back(saver: Saver) -> bool:

@@ -6,17 +6,18 @@ thread of a temporary one.
 
 import asyncio
 import logging
-from dataclasses import replace
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from threadkeep.engine.cancel import LOST
 from threadkeep.engine.engine import Ending, Engine
+from threadkeep.engine.json import error_of
 from threadkeep.engine.kwargs import is_temporary
 from threadkeep.errors import StorageError
 from threadkeep.model.runs import Outcome, Run, RunResult
-from threadkeep.model.threads import ThreadState
 from threadkeep.ports.clock import Clock
 from threadkeep.ports.resources import ResourceStore
+from threadkeep.rules.run_changes import ended
 
 if TYPE_CHECKING:
     from threadkeep.engine.drive import Work
@@ -83,15 +84,7 @@ class Settler:
 
     def as_ended(self, run: Run, outcome: Outcome) -> Run:
         """Return a run that leaves no row as it would have stood there."""
-        return replace(
-            run,
-            status=outcome.status,
-            reason=outcome.reason,
-            error=outcome.error,
-            owner=None,
-            lease_expires_at=None,
-            updated_at=self._clock.now(),
-        )
+        return ended(run, outcome, self._clock.now())
 
     async def _record(self, run: Run, work: "Work | None", ending: Ending) -> RunResult:
         if is_temporary(run):
@@ -104,41 +97,61 @@ class Settler:
     async def _write(self, run: Run, work: "Work | None", ending: Ending) -> RunResult:
         """Settle run and thread; what waits of the checkpoints shares the transaction.
 
-        The checkpoints were handed over before, so they are written first, or with it.
+        The checkpoints were handed over before, so they are written first, or with it. The settle
+        itself looks whether they were: a run whose checkpoints are lost is no success.
         """
-        flushing = None if work is None else asyncio.create_task(work.flush())
+        if work is None:
+            return await self._settled(run, ending)
+        check = _Check(work)
         try:
-            settled = await self._resources.runs.settle(
-                run.run_id, fence=run.fence, outcome=ending.outcome, state=ending.state
-            )
-        finally:
-            failure = None if flushing is None else await _failure_of(flushing)
-        if settled is None:
-            return await self.lost(run)
-        if failure is not None:
-            return await self._unsaved(settled, work, failure)
-        return RunResult(settled, ending.answer)
-
-    async def _unsaved(self, run: Run, work: "Work | None", failure: Exception) -> RunResult:
-        """Say that a run's checkpoints are not all stored, where people look."""
+            return await self._settled(run, ending, check=check)
+        except Exception:
+            if not check.has_refused:
+                raise
+            failure = await _failure_of(work)
+            if failure is None:  # it was too early to know
+                return await self._settled(run, ending)
         logger.error("the checkpoints of run %s are not all stored", run.run_id, exc_info=failure)
-        failed = self._engine.failed(work, failure)
-        state = ThreadState("error", None, None, {}, failed.outcome.error)
-        await self._resources.threads.record_state(run.thread_id, state)
-        return RunResult(self.as_ended(run, failed.outcome), failed.answer)
+        outcome = Outcome("error", error=error_of(failure))
+        result = await self._settled(run, Ending(outcome, None, None))
+        if result.run.error == outcome.error:
+            return RunResult(result.run, self._engine.failed(work, failure).answer)
+        return result
+
+    async def _settled(
+        self, run: Run, ending: Ending, *, check: Callable[[], None] | None = None
+    ) -> RunResult:
+        settled = await self._resources.runs.settle(
+            run.run_id, fence=run.fence, outcome=ending.outcome, state=ending.state, check=check
+        )
+        return await self.lost(run) if settled is None else RunResult(settled, ending.answer)
 
     async def _roll_back(self, run: Run, work: "Work | None", ending: Ending) -> RunResult:
         """Remove what a run wrote, then its row, which frees its thread."""
         if work is not None:
-            await work.flush()
+            await _failure_of(work)  # what could not be stored need not be removed
         await self._engine.roll_back(run)
         await self._resources.runs.delete(run.run_id)
         return RunResult(self.as_ended(run, ending.outcome), None)
 
 
-async def _failure_of(flushing: "asyncio.Task[None]") -> Exception | None:
+class _Check:
+    """Looks whether a run's checkpoints are stored, and knows what it has said."""
+
+    def __init__(self, work: "Work") -> None:
+        self._work = work
+        self.has_refused = False
+
+    def __call__(self) -> None:
+        self.has_refused = True
+        self._work.check_stored()
+        self.has_refused = False
+
+
+async def _failure_of(work: "Work") -> Exception | None:
+    """Wait for the checkpoints under way; return why they are not all stored, or ``None``."""
     try:
-        await flushing
+        await work.flush()
     except Exception as error:
         return error
     return None

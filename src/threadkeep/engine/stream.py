@@ -19,11 +19,12 @@ from typing import Any
 from langchain_core.messages import BaseMessageChunk, message_chunk_to_message
 from langgraph.types import Interrupt
 
-from threadkeep.engine.json import encode
+from threadkeep.engine.json import encode, interrupts_json
+from threadkeep.engine.kwargs import CHECKPOINT_KEYS
 from threadkeep.engine.lifecycle import Lifecycle
+from threadkeep.model.runs import INTERRUPT
 from threadkeep.ports.bus import EventBus
 
-INTERRUPT = "__interrupt__"  # the key under which values and updates carry interrupts
 ABSENT: Any = object()
 
 # What each mode needs of LangGraph; ``values`` and ``updates`` are always needed, to know where a
@@ -32,7 +33,6 @@ _SOURCE = {
     "messages-tuple": "messages",
     "lifecycle": "tasks",
 }
-_DERIVED = {"events", "lifecycle"}
 
 
 class Publisher:
@@ -160,16 +160,6 @@ class _Messages:
                 yield "complete", [message_chunk_to_message(whole)]
 
 
-def interrupts_json(interrupts: Collection[Any]) -> list[dict[str, Any]]:
-    """Return interrupts as the wire has them; ``response_schema`` only where there is one."""
-    found = []
-    for interrupt in interrupts:
-        shown = {"value": interrupt.value, "id": interrupt.id}
-        schema = getattr(interrupt, "response_schema", None)
-        found.append(shown if schema is None else {**shown, "response_schema": schema})
-    return found
-
-
 def _shaped(mode: str, chunk: Any) -> Any:
     """Return a chunk as the wire has it."""
     if mode in ("values", "updates") and isinstance(chunk, Mapping) and INTERRUPT in chunk:
@@ -204,5 +194,4 @@ def _address(config: Mapping[str, Any] | None) -> dict[str, Any] | None:
     at = (config or {}).get("configurable")
     if not at:
         return None
-    keys = ("thread_id", "checkpoint_ns", "checkpoint_id", "checkpoint_map")
-    return {key: at[key] for key in keys if key in at}
+    return {key: at[key] for key in ("thread_id", *CHECKPOINT_KEYS) if key in at}

@@ -118,6 +118,8 @@ class NodeThreads(ThreadPoolExecutor):
             if call.set_running_or_notify_cancel():
                 try:
                     call.set_result(fn(*args, **kwargs))
+                except StopIteration as error:  # a future takes any other
+                    call.set_exception(RuntimeError(f"a call raised StopIteration({error})"))
                 except BaseException as error:
                     call.set_exception(error)
             del taken, call, fn, args, kwargs

@@ -20,7 +20,7 @@ from threadkeep.errors import RunTimeoutError
 
 logger = logging.getLogger(__name__)
 
-LOOKS_PER_LIMIT = 10
+LOOKS_PER_LIMIT = 10  # a node is failed at most a tenth of the limit late
 NODE_MODULES = ("langgraph.pregel", "langgraph._internal")  # what calls a node stands below it
 
 

@@ -9,6 +9,8 @@ from threadkeep.model.threads import ThreadStatus
 
 T = TypeVar("T")
 
+MAX_PAGE_SIZE = 1000  # rows of a page unless configured; bounds memory, not the wire
+
 SortOrder = Literal["asc", "desc"]
 AssistantSort = Literal["assistant_id", "graph_id", "name", "created_at", "updated_at"]
 ThreadSort = Literal["thread_id", "status", "created_at", "updated_at", "state_updated_at"]

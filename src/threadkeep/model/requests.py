@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from threadkeep.model.runs import MultitaskStrategy
 from threadkeep.model.threads import ThreadStatus
@@ -20,19 +20,7 @@ StreamMode = Literal[
     "tools",
     "lifecycle",
 ]
-STREAM_MODES: tuple[StreamMode, ...] = (
-    "values",
-    "updates",
-    "messages",
-    "messages-tuple",
-    "custom",
-    "debug",
-    "tasks",
-    "checkpoints",
-    "events",
-    "tools",
-    "lifecycle",
-)
+STREAM_MODES: tuple[StreamMode, ...] = get_args(StreamMode)
 Durability = Literal["sync", "async", "exit"]
 
 

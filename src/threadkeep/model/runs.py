@@ -3,20 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 RunStatus = Literal["pending", "running", "success", "error", "timeout", "interrupted"]
-RUN_STATUSES: tuple[RunStatus, ...] = (
-    "pending",
-    "running",
-    "success",
-    "error",
-    "timeout",
-    "interrupted",
-)
-ACTIVE: frozenset[RunStatus] = frozenset({"pending", "running"})
+RUN_STATUSES: tuple[RunStatus, ...] = get_args(RunStatus)
+ACTIVE: tuple[RunStatus, ...] = ("pending", "running")
 MultitaskStrategy = Literal["reject", "enqueue", "interrupt", "rollback"]
 CancelAction = Literal["interrupt", "rollback"]
+ERROR = "__error__"  # the key under which an answer carries why its run failed
+INTERRUPT = "__interrupt__"  # the key under which an answer carries what its run waits for
 
 
 @dataclass(frozen=True, slots=True)

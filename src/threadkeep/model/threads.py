@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 ThreadStatus = Literal["idle", "busy", "interrupted", "error"]
-THREAD_STATUSES: tuple[ThreadStatus, ...] = ("idle", "busy", "interrupted", "error")
+THREAD_STATUSES: tuple[ThreadStatus, ...] = get_args(ThreadStatus)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,9 @@ from typing import Protocol, Self
 
 from threadkeep.model.events import Event
 
+EVENTS_PER_RUN = 10_000  # kept for readers that come back, unless configured
+FINISHED_RUNS_KEPT = 50  # runs whose events are still kept, unless configured
+
 
 class Subscription(Protocol):
     """One listener to one run: an async iterator of bursts of at least one event, in order."""

@@ -18,7 +18,7 @@ Key = tuple[Scalar, ...]
 
 REF_BYTES = 12  # an address: 10^6 threads of 10^5 documents collide with odds of 6e-14
 PART_BYTES = 256 * 1024  # a body above this is split, so that no broker limit is ever met
-READ_BYTES = 2 * 1024 * 1024  # a quarter of the seed's broker limit: no reply is larger
+READ_BYTES = 2 * 1024 * 1024  # no reply is larger; a quarter of the 8 MiB at which brokers end
 FIND_LIMIT = 1000  # documents in one page, at most
 IN_LIMIT = 1000  # values of one ``In``, at most
 ERASURE_SECONDS = 30 * 24 * 3600  # how long an erasure is known: longer than any run is under way
@@ -117,15 +117,15 @@ class Batch:
 
     Attributes:
         documents: Written where absent; where one with the same key is present it stays as it
-            is and is *renewed* (its ``touched_at`` becomes now), so that a concurrent prune,
-            which only removes documents untouched for a while, leaves it.
-        replacing: Written whether or not one with the same key is present.
+            is, and is *renewed*: its ``touched_at`` becomes now. Of two with one key the first is
+            written.
+        replacing: Written whether or not one with the same key is present, after ``documents``;
+            of two with one key the last is written.
         requires: Keys of documents that must be present, as (collection, key); when one is not,
             nothing is written.
         after: Checkpoints the batch belongs to, each as its key and when it was made, in ticks of
             a UUIDv6 (100 ns since 1582-10-15; 0 where that is not known). Where the thread was
-            erased, nothing is written unless each of them is present or was made after that. A
-            thread that never was erased asks nothing of them.
+            erased, nothing is written unless each of them is present or was made after that.
         lease: The token of a lease on the thread; when it is not the thread's lease any more,
             nothing is written.
     """

@@ -5,15 +5,19 @@ a callable ``open(url: str, options: DriverOptions) -> Driver``. So nothing abov
 and others can add one.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Protocol
 
 from threadkeep.errors import ConfigError
+from threadkeep.model.queries import MAX_PAGE_SIZE
 from threadkeep.ports.documents import AsyncDocumentStore, DocumentStore
 from threadkeep.ports.resources import ResourceStore
 
 GROUP = "threadkeep.drivers"
+# Of the environment; the first that is set names the database, the others are LangGraph's own.
+DATABASE_VARIABLES = ("THREADKEEP_DATABASE_URL", "DATABASE_URI", "POSTGRES_URI")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +28,7 @@ class DriverOptions:
         max_page_size: The largest page of the resource store, in rows.
     """
 
-    max_page_size: int = 1000
+    max_page_size: int = MAX_PAGE_SIZE
 
 
 class Driver(Protocol):
@@ -61,10 +65,40 @@ def open_driver(url: str, options: DriverOptions | None = None) -> Driver:
         ConfigError: No scheme, or one no installed driver serves.
         StorageError: The backend cannot be opened.
     """
+    driver: Driver = _entry(url).load()(url, options or DriverOptions())
+    return driver
+
+
+def configured_database(environment: Mapping[str, str]) -> tuple[str, str] | None:
+    """Return the first set of ``DATABASE_VARIABLES`` and its address; ``None`` without any.
+
+    Raises:
+        ConfigError: No installed driver serves the address; names the variable.
+    """
+    for name in DATABASE_VARIABLES:
+        if url := environment.get(name):
+            try:
+                _entry(url)
+            except ConfigError as error:
+                raise ConfigError(f"{name}: {error}") from error
+            return name, url
+    return None
+
+
+def _entry(url: str) -> EntryPoint:
+    """Find the driver of an address. Of the address only a scheme is told: it may hold a password.
+
+    Raises:
+        ConfigError: No scheme, or one no installed driver serves.
+    """
     scheme, separator, _ = url.partition("://")
     found = {entry.name: entry for entry in entry_points(group=GROUP)}
-    if not separator or scheme not in found:
-        known = ", ".join(f"{name}://" for name in sorted(found))
-        raise ConfigError(f"no driver serves the storage address {scheme!r}; known are {known}")
-    driver: Driver = found[scheme].load()(url, options or DriverOptions())
-    return driver
+    if separator and scheme in found:
+        return found[scheme]
+    known = " or ".join(f"{name}://" for name in sorted(found))
+    if not separator or not scheme.replace("+", "").isalnum():
+        raise ConfigError(f"a storage address begins with {known}, e.g. sqlite:///agents.db")
+    raise ConfigError(
+        f"no driver serves storage addresses that begin with {scheme}://; those that are "
+        f"installed serve {known}, e.g. sqlite:///agents.db"
+    )

@@ -10,7 +10,7 @@ is refused, with ``ValueNotStorableError``, is said in ``rules.json_text``. What
 nothing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from threadkeep.model.assistants import Assistant, AssistantPatch, NewAssistant
@@ -30,8 +30,7 @@ from threadkeep.model.queries import (
 )
 from threadkeep.model.runs import Admission, CancelAction, Claim, NewRun, Outcome, Run
 from threadkeep.model.threads import NewThread, Thread, ThreadState, ThreadStatus
-from threadkeep.model.unset import UNSET as UNSET
-from threadkeep.model.unset import Unset as Unset
+from threadkeep.model.unset import UNSET, Unset
 
 
 class AssistantRepo(Protocol):
@@ -195,7 +194,13 @@ class RunRepo(Protocol):
         ...
 
     async def settle(
-        self, run_id: str, *, fence: int, outcome: Outcome, state: ThreadState | None
+        self,
+        run_id: str,
+        *,
+        fence: int,
+        outcome: Outcome,
+        state: ThreadState | None,
+        check: Callable[[], None] | None = None,
     ) -> Run | None:
         """Write a run's final status and its thread's state together, in one transaction.
 
@@ -203,6 +208,9 @@ class RunRepo(Protocol):
         state it keeps its values, head and interrupts, takes the outcome's error, and becomes
         ``error`` when the run failed or timed out, else ``idle``. See ``ThreadRepo.record_state``
         for values that are large.
+
+        ``check`` is called inside the transaction, on whatever thread commits it and perhaps
+        twice; where it raises, nothing is written and what it raised is raised here.
 
         Returns:
             The settled run, or ``None`` when ``fence`` is stale or the run is gone, pending or

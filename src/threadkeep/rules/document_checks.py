@@ -26,6 +26,9 @@ from threadkeep.ports.documents import (
     Scope,
 )
 
+# Of one body, where no broker sets a limit; twice a reply, so that callers meet one that fills it
+# alone.
+MAX_BODY_BYTES = 4 * 1024 * 1024
 INTEGER_MAX = 2**63 - 1  # what every database's largest integer holds
 
 

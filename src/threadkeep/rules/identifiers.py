@@ -14,6 +14,11 @@ def is_plain(text: str) -> bool:
     return True
 
 
+def has_part(name: str, part: str) -> bool:
+    """Say whether a name holds a text somewhere, in either case."""
+    return part.casefold() in name.casefold()
+
+
 def check_identifier(kind: str, text: str) -> None:
     """Refuse a text that cannot name anything.
 

@@ -96,7 +96,11 @@ def plain_run(new: NewRun) -> NewRun:
 
 
 def check_claim(claim: Claim) -> None:
-    """Refuse a claim nobody makes, or one that ends before it starts."""
+    """Refuse a claim nobody makes, or one that ends before it starts.
+
+    Raises:
+        InvalidRequestError: Its owner names nothing, or its lease is none.
+    """
     _check(owner=claim.owner)
     if not 0 < claim.lease_seconds <= MAX_LEASE_SECONDS:
         raise InvalidRequestError(

@@ -9,8 +9,7 @@ from threadkeep.model.queries import Listing
 
 T = TypeVar("T")
 
-MAX_PAGE_SIZE = 1000  # rows of a page unless configured; bounds memory, not the wire
-MAX_OFFSET = 2**53  # rows; what every backend and every JSON client can count to
+MAX_OFFSET = 2**53 - 1  # rows; what every backend and every JSON reader can count to
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,11 +30,6 @@ SERVER_RESTARTED = Outcome(
 )
 
 
-def may_become(status: RunStatus, wanted: RunStatus) -> bool:
-    """Say whether a run may go from one status to another."""
-    return wanted in TRANSITIONS[status]
-
-
 def check_outcome(outcome: Outcome) -> None:
     """Refuse an outcome that is no end.
 

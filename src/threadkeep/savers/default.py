@@ -17,10 +17,9 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 
 from threadkeep.errors import ConfigError
-from threadkeep.ports.drivers import open_driver
+from threadkeep.ports.drivers import DATABASE_VARIABLES, configured_database, open_driver
 from threadkeep.savers.saver import DocumentCheckpointSaver
 
-OURS = ("THREADKEEP_DATABASE_URL", "DATABASE_URI", "POSTGRES_URI")
 LANGGRAPHS = "POSTGRES_URL"
 
 _log = logging.getLogger(__name__)
@@ -82,9 +81,9 @@ def create_checkpointer(memory: BaseCheckpointSaver[Any] | None = None) -> BaseC
     bound = memory or _override.get() or _Bound.saver
     if bound is not None:
         return bound
-    for name in OURS:
-        if os.environ.get(name):
-            return _ours(name, os.environ[name])
+    ours = configured_database(os.environ)
+    if ours is not None:
+        return _ours(*ours)
     if os.environ.get(LANGGRAPHS):
         return _langgraphs(os.environ[LANGGRAPHS])
     _announce("in memory only, as no database is configured", logging.WARNING)
@@ -110,7 +109,7 @@ def _langgraphs(url: str) -> BaseCheckpointSaver[Any]:
         raise ConfigError(
             f"{LANGGRAPHS} asks for LangGraph's PostgresSaver: install "
             "langgraph-checkpoint-postgres and psycopg[binary,pool], or set "
-            f"{OURS[0]} for threadkeep's own saver"
+            f"{DATABASE_VARIABLES[0]} for threadkeep's own saver"
         ) from error
     options = {"autocommit": True, "prepare_threshold": 0, "row_factory": rows.dict_row}
     saver: BaseCheckpointSaver[Any] = postgres.PostgresSaver(

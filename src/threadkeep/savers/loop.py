@@ -10,7 +10,7 @@ from threadkeep.errors import StorageError, UnavailableError
 T = TypeVar("T")
 
 WAIT_SECONDS = 120.0  # a call that takes longer is stuck: no read or write is near it
-STOP_SECONDS = 10.0
+STOP_SECONDS = 10.0  # for what is scheduled to end; a thread that hangs dies with the process
 
 
 class LoopThread:

@@ -26,7 +26,7 @@ from threadkeep.checkpoints.known import Place
 from threadkeep.checkpoints.put import Put, put
 from threadkeep.checkpoints.steps import Steps
 from threadkeep.checkpoints.writes import PutWrites, put_writes
-from threadkeep.errors import InvalidRequestError, NotFoundError
+from threadkeep.errors import InvalidRequestError, NotFoundError, ThreadkeepError
 from threadkeep.model.uuid_times import made_at
 from threadkeep.ports.documents import AsyncDocumentStore, DocumentStore, Scope
 from threadkeep.savers.addresses import address, config_of, text
@@ -130,7 +130,21 @@ class DocumentCheckpointSaver(WholeThreads):
             StorageError: The backend failed.
         """
         if isinstance(self._async_documents, StagedDocuments):
-            await self._async_documents.flush()
+            try:
+                await self._async_documents.flush()
+            except ThreadkeepError:
+                self._known.doubt()  # it may hold what was lost for stored
+                raise
+
+    def check_stored(self) -> None:
+        """Refuse unless all that a ``staged`` view wrote is stored; see ``StagedDocuments.check``.
+
+        Raises:
+            NotFoundError: The thread was deleted meanwhile.
+            StorageError: The backend failed, or it is too early to know.
+        """
+        if isinstance(self._async_documents, StagedDocuments):
+            self._async_documents.check()
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Read one checkpoint, or the newest of a namespace; ``None`` when there is none."""
@@ -277,8 +291,9 @@ class DocumentCheckpointSaver(WholeThreads):
         if "checkpoint_ns" not in config["configurable"]:
             raise InvalidRequestError("put needs configurable.checkpoint_ns; '' is the root's")
         thread_id, namespace, parent_id = address(config)
-        parents = given.get("parents") or {}
-        for ancestor in ((namespace, parent_id), *parents.items()):
+        parents = given.get("parents")
+        ancestors = parents.items() if isinstance(parents, Mapping) else ()
+        for ancestor in ((namespace, parent_id), *ancestors):
             if ancestor[1] is not None:
                 self._refuse_if_gone((thread_id, str(ancestor[0]), str(ancestor[1])))
         place = (thread_id, namespace, text("checkpoint id", checkpoint["id"]))

@@ -9,7 +9,7 @@ Reads pass through, and see what was staged. One object serves one run on one ev
 
 from collections.abc import Mapping, Sequence
 
-from threadkeep.errors import LeaseLostError, NotFoundError
+from threadkeep.errors import LeaseLostError, NotFoundError, UnavailableError
 from threadkeep.ports.documents import (
     Batch,
     Fetched,
@@ -33,6 +33,8 @@ class StagedDocuments:
     def __init__(self, store: StagingDocumentStore) -> None:
         self._store = store
         self._pending: list[tuple[str, Staged]] = []
+        self._last: Staged | None = None
+        self._failure: Exception | None = None  # the first; nothing that follows it is whole
 
     @property
     def max_body_bytes(self) -> int:
@@ -44,8 +46,17 @@ class StagedDocuments:
         await self._store.setup()
 
     async def insert(self, scope: Scope, batch: Batch) -> Inserted:
-        """Stage a batch; a required document that is absent shows in ``flush`` only."""
-        staged = self._store.stage(scope, batch, within_seconds=LINGER_SECONDS)
+        """Stage a batch; a required document that is absent shows in ``flush`` only.
+
+        Each batch relies on the one before it: once one is lost, none that follows is written.
+
+        Raises:
+            NotFoundError: A batch before it was lost, as ``flush`` says; so for StorageError.
+        """
+        if self._failure is not None:
+            raise self._failure
+        staged = self._store.stage(scope, batch, within_seconds=LINGER_SECONDS, after=self._last)
+        self._last = staged
         self._pending.append((_thread_of(batch), staged))
         return Inserted()
 
@@ -57,11 +68,10 @@ class StagedDocuments:
                 follows was deleted meanwhile.
             LeaseLostError: A batch was not written, because its lease had passed to another.
             StorageError: The backend failed. Of several failures the first is raised, after all
-                batches were waited for.
+                batches were waited for; it is raised again each time.
         """
-        failure: Exception | None = None
         while self._pending:
-            thread_id, staged = self._pending.pop(0)
+            thread_id, staged = self._pending[0]
             try:
                 inserted = await staged.committed()
                 if inserted.stale:
@@ -69,9 +79,30 @@ class StagedDocuments:
                 if not inserted.written:
                     raise NotFoundError("thread", thread_id)
             except Exception as error:
-                failure = failure or error
-        if failure is not None:
-            raise failure
+                self._failure = self._failure or error
+            self._pending.pop(0)
+        if self._failure is not None:
+            raise self._failure
+
+    def check(self) -> None:
+        """Refuse unless all that was staged is durable, or becomes so with this transaction.
+
+        Never waits; to be called inside a unit of work handed over after it, see ``Staged``.
+
+        Raises:
+            NotFoundError: As ``flush``; so for LeaseLostError and StorageError.
+            UnavailableError: It is too early to know.
+        """
+        if self._failure is not None:
+            raise self._failure
+        for thread_id, staged in self._pending:
+            inserted = staged.so_far()
+            if inserted is None:
+                raise UnavailableError("what a run wrote is not committed yet")
+            if inserted.stale:
+                raise LeaseLostError(thread_id)
+            if not inserted.written:
+                raise NotFoundError("thread", thread_id)
 
     async def fetch(
         self, scope: Scope, thread_id: str, refs: Sequence[bytes], *, nodes: bool = False

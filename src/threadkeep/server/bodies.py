@@ -6,14 +6,15 @@ tables say which.
 """
 
 import asyncio
-from typing import Any
+from typing import Any, get_args
 
 import orjson
 from starlette.requests import Request
 
 from threadkeep.errors import MalformedBodyError
-from threadkeep.model.requests import STREAM_MODES
-from threadkeep.model.runs import RUN_STATUSES
+from threadkeep.model.queries import AssistantSort, SortOrder, ThreadSort
+from threadkeep.model.requests import STREAM_MODES, Durability
+from threadkeep.model.runs import RUN_STATUSES, CancelAction, MultitaskStrategy
 from threadkeep.model.threads import THREAD_STATUSES
 from threadkeep.server import checks
 from threadkeep.server.checks import LIMIT, OFFSET, Field
@@ -85,7 +86,7 @@ def select_field(names: tuple[str, ...]) -> Field:
     return Field("select", checks.list_of(checks.one_of(*names)))
 
 
-SORT_ORDER = Field("sort_order", checks.one_of("asc", "desc"), default="desc")
+SORT_ORDER = Field("sort_order", checks.one_of(*get_args(SortOrder)), default="desc")
 METADATA = Field("metadata", checks.json_object, default={})
 LABELS = checks.list_of(checks.text())
 
@@ -134,7 +135,7 @@ ASSISTANT_SEARCH = (
     *page_fields(),
     Field(
         "sort_by",
-        checks.one_of("assistant_id", "graph_id", "name", "created_at", "updated_at"),
+        checks.one_of(*get_args(AssistantSort)),
         default="created_at",
     ),
     SORT_ORDER,
@@ -160,7 +161,7 @@ THREAD_SEARCH = (
     *page_fields(),
     Field(
         "sort_by",
-        checks.one_of("thread_id", "status", "created_at", "updated_at", "state_updated_at"),
+        checks.one_of(*get_args(ThreadSort)),
         default="created_at",
     ),
     SORT_ORDER,
@@ -212,6 +213,27 @@ NAMESPACE_LISTING = (
 )
 
 NODES = checks.list_of(checks.text())
+SEND_FIELDS = (
+    Field("node", checks.text(at_least=1), required=True),
+    Field("input", checks.anything),
+)
+
+
+def target(value: Any, path: str) -> Any:
+    """Check where a command goes: the name of a node, or a node with an input of its own."""
+    if isinstance(value, dict):
+        checks.read_fields(value, SEND_FIELDS, path)
+    elif not isinstance(value, str):
+        raise checks.wrong(value, path, 'the name of a node, or {"node", "input"}')
+    return value
+
+
+def goto(value: Any, path: str) -> Any:
+    """Check one such place or several."""
+    return TARGETS(value, path) if isinstance(value, list) else target(value, path)
+
+
+TARGETS = checks.list_of(target)
 CONFIG_FIELDS = (
     Field("configurable", checks.json_object),
     Field("tags", checks.list_of(checks.text())),
@@ -221,7 +243,7 @@ CONFIG_FIELDS = (
 COMMAND_FIELDS = (
     Field("resume", checks.anything),
     Field("update", checks.anything),
-    Field("goto", checks.anything),
+    Field("goto", goto),
 )
 
 
@@ -234,8 +256,8 @@ def config(value: Any, path: str) -> dict[str, Any]:
 
 def command(value: Any, path: str) -> dict[str, Any]:
     """Check a command; at least one of its parts must be there."""
-    checks.read_fields(value, COMMAND_FIELDS, path)
-    if not any(field.name in value for field in COMMAND_FIELDS):
+    read = checks.read_fields(value, COMMAND_FIELDS, path)
+    if all(part is None for part in read.values()):
         raise checks.wrong(value, path, 'an object with "resume", "update" or "goto"')
     found: dict[str, Any] = value
     return found
@@ -263,7 +285,7 @@ RUN_CREATE = (
     Field("interrupt_after", nodes, default=[]),
     Field(
         "multitask_strategy",
-        checks.one_of("reject", "enqueue", "interrupt", "rollback"),
+        checks.one_of(*get_args(MultitaskStrategy)),
         default="enqueue",
     ),
     Field("if_not_exists", checks.one_of("create", "reject"), default="reject"),
@@ -271,7 +293,7 @@ RUN_CREATE = (
     Field("on_completion", checks.one_of("delete", "keep"), default="delete"),
     Field("on_disconnect", checks.one_of("cancel", "continue"), default="continue"),
     Field("after_seconds", checks.number(at_least=0, at_most=MAX_DELAY_SECONDS), default=0),
-    Field("durability", checks.one_of("sync", "async", "exit")),
+    Field("durability", checks.one_of(*get_args(Durability))),
     Field("checkpoint_during", checks.boolean),
     Field("webhook", checks.refused("join or stream the run instead of waiting for a call")),
 )
@@ -299,4 +321,4 @@ RUNS_CANCEL = (
     Field("status", checks.one_of("pending", "running", "all")),
 )
 RUN_STATUS = checks.one_of(*RUN_STATUSES)
-CANCEL_ACTION = checks.one_of("interrupt", "rollback")
+CANCEL_ACTION = checks.one_of(*get_args(CancelAction))

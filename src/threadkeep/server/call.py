@@ -7,6 +7,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.types import ASGIApp
 
+from threadkeep.rules.paging import MAX_OFFSET
 from threadkeep.server import checks
 from threadkeep.server.bodies import read_body
 from threadkeep.server.checks import Check, Field, InvalidFieldError
@@ -30,11 +31,6 @@ class Call:
     request: Request
     services: Services
     options: ServerOptions
-
-    def path_to(self, path: str) -> str:
-        """Return a path of this server as clients see it, below where it is mounted."""
-        root: str = self.request.scope.get("root_path", "")
-        return root + path
 
     def ident(self, name: str) -> str:
         """Return a UUID of the path in its usual spelling.
@@ -110,7 +106,7 @@ class Call:
         given = self.request.query_params.get(name)
         if given is None:
             return default
-        if not given.isascii() or not given.isdecimal() or len(given) > len(str(checks.MAX_OFFSET)):
+        if not given.isascii() or not given.isdecimal() or len(given) > len(str(MAX_OFFSET)):
             raise InvalidFieldError(name, f"expected a whole number, got {checks.shown(given)}")
         number: int = check(int(given), name)
         return number

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from threadkeep.errors import InvalidRequestError
+from threadkeep.rules.paging import MAX_OFFSET
 
 Check = Callable[[Any, str], Any]
 
@@ -19,7 +20,6 @@ MAX_SHOWN = 80  # characters of a wrong value that its error repeats
 MAX_TEXT = 1024  # characters of a name or an identifier
 MAX_LIST = 1000  # entries of a list of names or identifiers
 MAX_PAGE = 1000  # rows a client may ask for at once
-MAX_OFFSET = 2**53 - 1  # the largest integer that every JSON reader keeps exact
 
 
 class InvalidFieldError(InvalidRequestError):

@@ -77,7 +77,7 @@ def error_response(error: Exception, request_id: str) -> Response:
 
 def _own(error: ThreadkeepError, request_id: str) -> Response:
     status = status_of(error)
-    if status >= http.HTTPStatus.INTERNAL_SERVER_ERROR:
+    if status >= http.HTTPStatus.INTERNAL_SERVER_ERROR and not isinstance(error, NotSupportedError):
         log.error("request %s failed: %s", request_id, error, exc_info=error)
     return _answer(str(error), error.code, status, details_of(error))
 

@@ -17,6 +17,6 @@ class ServerOptions:
             ``CORSMiddleware`` under the names of ``http.cors``; everywhere without.
     """
 
-    max_body_bytes: int = 32 * 1024 * 1024
-    heartbeat_seconds: float = 15.0
+    max_body_bytes: int
+    heartbeat_seconds: float
     cors: Mapping[str, Any] = field(default_factory=dict)

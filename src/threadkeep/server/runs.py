@@ -31,7 +31,7 @@ STREAM_MODE = checks.one_of(*STREAM_MODES)
 async def create(call: Call) -> ASGIApp:
     """Make a run and answer with its row."""
     made = await call.services.runs.create(_request(call, await read_body(call.request)))
-    return json_response(wire.run(made), headers=_place(call, made))
+    return json_response(wire.run(made), headers=_place(made))
 
 
 async def create_batch(call: Call) -> ASGIApp:
@@ -116,7 +116,7 @@ async def cancel(call: Call) -> ASGIApp:
         action=call.query("action", bodies.CANCEL_ACTION, default="interrupt"),
         wait=is_waiting,
     )
-    return Response(status_code=204 if is_waiting else 202, headers=_place(call, run))
+    return Response(status_code=204 if is_waiting else 202, headers=_place(run))
 
 
 async def cancel_many(call: Call) -> ASGIApp:
@@ -179,11 +179,11 @@ async def _end_of(
     await begin_or_end(ending, begun, call.request.receive)
     if ending.done():
         result = ending.result()
-        headers = _place(call, result.run, then="join")
+        headers = _place(result.run, then="join")
         return Response(body_of(result), headers=headers, media_type=JSON_TYPE)
     return LateJson(
         ending,
-        headers=_place(call, begun.result(), then="join"),
+        headers=_place(begun.result(), then="join"),
         heartbeat_seconds=call.options.heartbeat_seconds,
     )
 
@@ -191,14 +191,18 @@ async def _end_of(
 def _events(call: Call, opened: RunStream) -> ASGIApp:
     return EventStream(
         opened,
-        headers=_place(call, opened.run, then="stream"),
+        headers=_place(opened.run, then="stream"),
         with_ids=bool(opened.run.kwargs.get("stream_resumable")),
         heartbeat_seconds=call.options.heartbeat_seconds,
     )
 
 
-def _place(call: Call, run: Run, *, then: str | None = None) -> dict[str, str]:
-    """Return the headers that say where a run is, and where to go on when the line breaks."""
-    path = call.path_to(f"/threads/{run.thread_id}/runs/{run.run_id}")
+def _place(run: Run, *, then: str | None = None) -> dict[str, str]:
+    """Return the headers that say where a run is, and where to go on when the line breaks.
+
+    A path begins below where this server is mounted, as with LangGraph's own: its clients put
+    the address they were given before it, a prefix included.
+    """
+    path = f"/threads/{run.thread_id}/runs/{run.run_id}"
     here = {"Content-Location": path}
     return here if then is None else here | {"Location": f"{path}/{then}"}

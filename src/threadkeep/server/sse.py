@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 from threadkeep.engine.json import encode, error_of
 from threadkeep.errors import ThreadkeepError
 from threadkeep.model.events import Event
-from threadkeep.model.runs import Run, RunResult
+from threadkeep.model.runs import ERROR, Run, RunResult
 from threadkeep.server.wire import JSON_TYPE
 from threadkeep.services.runs import RunStream
 
@@ -158,10 +158,10 @@ class LateJson:
         try:
             return body_of(self._ending.result())
         except ThreadkeepError as error:
-            return encode({"__error__": error_of(error)})
+            return encode({ERROR: error_of(error)})
         except Exception:
             log.exception("a run's answer could not be read")
-            return encode({"__error__": UNREADABLE})
+            return encode({ERROR: UNREADABLE})
 
 
 def body_of(result: RunResult) -> bytes:

@@ -6,7 +6,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from threadkeep.model.queries import ThreadQuery
-from threadkeep.ports.resources import UNSET
+from threadkeep.model.unset import UNSET
 from threadkeep.server import bodies, checks, wire
 from threadkeep.server.bodies import read_body
 from threadkeep.server.call import Call

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from langgraph.store.base import Item, SearchItem
 from starlette.responses import Response
 
-from threadkeep.engine.json import encode
+from threadkeep.engine.json import encode, interrupts_json
 from threadkeep.model.assistants import Assistant
 from threadkeep.model.queries import Listing
 from threadkeep.model.runs import Run
@@ -14,7 +14,7 @@ from threadkeep.model.threads import Thread
 from threadkeep.rules.redaction import redact_config, redact_keys, redact_kwargs
 
 if TYPE_CHECKING:  # at run time they come with the graphs, after the port is open
-    from langgraph.types import Interrupt, PregelTask, StateSnapshot
+    from langgraph.types import PregelTask, StateSnapshot
 
 JSON_TYPE = "application/json"
 TOTAL_HEADER = "X-Pagination-Total"
@@ -141,7 +141,7 @@ def state(snapshot: "StateSnapshot") -> dict[str, Any]:
         "created_at": snapshot.created_at,
         "checkpoint": here,
         "parent_checkpoint": parent,
-        "interrupts": [interrupt(each) for each in snapshot.interrupts],
+        "interrupts": interrupts_json(snapshot.interrupts),
         "checkpoint_id": here and here["checkpoint_id"],
         "parent_checkpoint_id": parent and parent["checkpoint_id"],
     }
@@ -169,14 +169,6 @@ def checkpoint(config: Mapping[str, Any] | None) -> dict[str, Any] | None:
     return address
 
 
-def interrupt(pending: "Interrupt") -> dict[str, Any]:
-    """Return an interrupt as on the wire."""
-    shown: dict[str, Any] = {"value": pending.value, "id": pending.id}
-    if isinstance(getattr(pending, "response_schema", None), Mapping):
-        shown["response_schema"] = pending.response_schema
-    return shown
-
-
 def _task(task: "PregelTask") -> dict[str, Any]:
     nested: Any = task.state
     is_address = isinstance(nested, Mapping)  # else a state, where subgraphs were asked for
@@ -185,7 +177,7 @@ def _task(task: "PregelTask") -> dict[str, Any]:
         "name": task.name,
         "path": task.path,
         "error": _error_text(task.error),
-        "interrupts": [interrupt(each) for each in task.interrupts],
+        "interrupts": interrupts_json(task.interrupts),
         "checkpoint": checkpoint(nested) if is_address else None,
         "state": None if is_address or nested is None else state(nested),
         "result": task.result,

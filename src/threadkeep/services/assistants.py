@@ -1,9 +1,11 @@
 """Assistants: found by id or by search, and what their graphs look like."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
+from threadkeep.engine.exits import graph_failures
 from threadkeep.engine.graphs import Graphs
 from threadkeep.errors import InvalidRequestError, NotFoundError, ThreadkeepError
 from threadkeep.model.assistants import Assistant
@@ -50,6 +52,7 @@ class AssistantService:
         Raises:
             NotFoundError: No such assistant, or its graph is not served any more.
             GraphLoadError: Its graph could not be loaded.
+            GraphError: The graph's own code fails.
         """
         row = await self.get(assistant_id)
         async with self._open(row) as graph:
@@ -99,7 +102,11 @@ class AssistantService:
                 )
             }
 
-    def _open(self, row: Assistant) -> Any:
-        return self._graphs.open(
+    @asynccontextmanager
+    async def _open(self, row: Assistant) -> AsyncIterator[Any]:
+        opened = self._graphs.open(
             row.graph_id, row.config, saver=None, store=None, purpose="assistants.read"
         )
+        with graph_failures(row.graph_id):
+            async with opened as graph:
+                yield graph

@@ -8,7 +8,7 @@ that asked for it, so a lost connection ends a run only where the caller said so
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
@@ -32,7 +32,6 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 POLL_SECONDS = 1.0  # how often a run that executes in another process is looked up
-ACTIVE_STATUSES: tuple[RunStatus, ...] = ("pending", "running")
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +239,7 @@ class RunService:
         Returns:
             How many were asked.
         """
-        statuses: tuple[RunStatus, ...] = ACTIVE_STATUSES if status == "all" else (status,)
+        statuses: tuple[RunStatus, ...] = ACTIVE if status == "all" else (status,)
         if action == "rollback":
             self._executor.check_roll_back()
         found = await self._active(thread_id, run_ids, statuses)
@@ -253,7 +252,7 @@ class RunService:
 
         What is then deleted of the thread stays deleted. An unknown thread is no error.
         """
-        while found := await self._active(thread_id, None, ACTIVE_STATUSES):
+        while found := await self._active(thread_id, None, ACTIVE):
             for run in sorted(found, key=lambda run: run.status):  # pending ones first
                 with contextlib.suppress(NotFoundError):
                     await self.cancel(thread_id, run.run_id, action="interrupt", wait=True)
@@ -307,6 +306,8 @@ class RunService:
             self._executor.check_roll_back()
         assistant = await self._assistant(request.assistant_id)
         thread_id = request.thread_id or new_id()
+        if request.checkpoint and request.checkpoint.get("checkpoint_id") is not None:
+            await self._executor.check_checkpoint(thread_id, request.checkpoint)
         new = NewRun(
             run_id=run_id,
             thread_id=thread_id,
@@ -452,15 +453,12 @@ class RunService:
         if await self._resources.threads.get(thread_id) is None:
             raise NotFoundError("thread", thread_id)
 
-    async def _detached(self, work: Awaitable[T]) -> T:
+    async def _detached(self, work: Coroutine[Any, Any, T]) -> T:
         """Do something to its end even if the caller is cancelled meanwhile."""
         return await asyncio.shield(self._spawn(work))
 
-    def _spawn(self, work: Awaitable[T]) -> asyncio.Task[T]:
-        async def done() -> T:
-            return await work
-
-        task = asyncio.create_task(done())
+    def _spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._done)
         return task

@@ -13,16 +13,19 @@ import orjson
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.store.base import BaseStore
 
+from threadkeep.engine.exits import graph_failures
 from threadkeep.engine.graphs import Graphs
-from threadkeep.engine.json import encode
+from threadkeep.engine.json import encode, interrupts_json, mirrored
+from threadkeep.engine.kwargs import CHECKPOINT_KEYS
 from threadkeep.errors import (
+    GraphError,
     GraphLoadError,
     InvalidRequestError,
     NotFoundError,
     ThreadBusyError,
     ThreadkeepError,
 )
-from threadkeep.model.threads import MIRRORED_VALUES_BYTES, Thread, ThreadState
+from threadkeep.model.threads import Thread, ThreadState
 from threadkeep.ports.resources import ThreadRepo
 
 if TYPE_CHECKING:  # at run time they come with the graphs, after the port is open
@@ -35,7 +38,6 @@ if TYPE_CHECKING:  # at run time they come with the graphs, after the port is op
     Graph = Pregel[Any, Any, Any, Any]
 
 HISTORY_LIMIT = 100  # checkpoints of a history without a limit
-ADDRESS_KEYS = ("checkpoint_ns", "checkpoint_id", "checkpoint_map")
 
 Saver = BaseCheckpointSaver[Any]
 
@@ -70,6 +72,7 @@ class StateService:
 
         Raises:
             NotFoundError: No such thread or checkpoint, or its graph is not served any more.
+            GraphError: The graph's own code fails on what is stored.
         """
         thread = await self._thread(thread_id)
         config = _config(thread_id, checkpoint)
@@ -101,6 +104,7 @@ class StateService:
 
         Raises:
             NotFoundError: No such thread, or its graph is not served any more.
+            GraphError: The graph's own code fails on what is stored.
         """
         thread = await self._thread(thread_id)
         place = {k: v for k, v in (checkpoint or {}).items() if k != "checkpoint_id"}
@@ -138,7 +142,7 @@ class StateService:
         Raises:
             InvalidRequestError: The thread belongs to no graph yet, or the graph refuses the values
                 or the node.
-            NotFoundError: No such thread, or its graph is not served any more.
+            NotFoundError: No such thread or checkpoint, or its graph is not served any more.
             ThreadBusyError: A run of the thread is pending or running.
         """
         thread = await self._thread(thread_id)
@@ -150,6 +154,8 @@ class StateService:
                     f"thread {thread_id!r} belongs to no graph yet, so its state has no shape; "
                     "run a graph on it first, or set metadata.graph_id"
                 )
+            if (checkpoint or {}).get("checkpoint_id") is not None:
+                await _check_present(graph, _config(thread_id, checkpoint))
             written = await _write(graph, _config(thread_id, checkpoint), values, as_node)
             head = await _read(graph, _config(thread_id, None), subgraphs=False)
         await self._threads.record_state(thread_id, _left(head))
@@ -164,8 +170,8 @@ class StateService:
                 if graph is None:
                     return thread
                 head = await _read(graph, _config(thread.thread_id, None), subgraphs=False)
-        except (NotFoundError, GraphLoadError):
-            return thread  # its graph is not served now; the rest of the row still stands
+        except (NotFoundError, GraphLoadError, GraphError):
+            return thread  # its graph cannot read them now; the rest of the row still stands
         return replace(thread, values=head.values)
 
     async def _thread(self, thread_id: str) -> Thread:
@@ -184,29 +190,30 @@ class StateService:
             return
         below = thread.config.get("configurable") or {}
         config = {**thread.config, "configurable": {**below, "thread_id": thread.thread_id}}
-        async with self._graphs.open(
-            graph_id, config, saver=self._saver, store=self._store, purpose=purpose
-        ) as graph:
-            yield graph
+        with graph_failures(graph_id):
+            async with self._graphs.open(
+                graph_id, config, saver=self._saver, store=self._store, purpose=purpose
+            ) as graph:
+                yield graph
 
 
 def _config(thread_id: str, checkpoint: Mapping[str, Any] | None) -> "RunnableConfig":
     place = {"thread_id": thread_id, "checkpoint_ns": ""}
     given = checkpoint or {}
-    place |= {key: given[key] for key in ADDRESS_KEYS if given.get(key) is not None}
+    place |= {key: given[key] for key in CHECKPOINT_KEYS if given.get(key) is not None}
     return {"configurable": place}
 
 
 def _left(head: "StateSnapshot") -> ThreadState:
     """Return what a thread's row keeps of its head."""
-    text = encode(head.values)
-    is_small = len(text) <= MIRRORED_VALUES_BYTES and isinstance(head.values, Mapping)
     return ThreadState(
         status="interrupted" if head.next else "idle",
-        values=orjson.loads(text) if is_small else None,
+        values=mirrored(encode(head.values)),
         head_checkpoint_id=head.config["configurable"].get("checkpoint_id"),
         interrupts={
-            task.id: orjson.loads(encode(task.interrupts)) for task in head.tasks if task.interrupts
+            task.id: orjson.loads(encode(interrupts_json(task.interrupts)))
+            for task in head.tasks
+            if task.interrupts
         },
     )
 
@@ -219,6 +226,12 @@ async def _read(graph: "Graph", config: "RunnableConfig", *, subgraphs: bool) ->
         if namespace and not isinstance(error, ThreadkeepError):
             raise NotFoundError("subgraph", namespace) from error
         raise
+
+
+async def _check_present(graph: "Graph", config: "RunnableConfig") -> None:
+    """Refuse a checkpoint that is not there: an update of it would start from nothing."""
+    if (await _read(graph, config, subgraphs=False)).created_at is None:
+        raise NotFoundError("checkpoint", config["configurable"]["checkpoint_id"])
 
 
 async def _write(

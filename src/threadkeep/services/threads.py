@@ -11,7 +11,8 @@ from threadkeep.engine.identifiers import new_id
 from threadkeep.errors import AlreadyExistsError, NotFoundError
 from threadkeep.model.queries import Listing, ThreadQuery
 from threadkeep.model.threads import NewThread, Thread
-from threadkeep.ports.resources import UNSET, ThreadRepo, Unset
+from threadkeep.model.unset import UNSET, Unset
+from threadkeep.ports.resources import ThreadRepo
 from threadkeep.services.runs import RunService
 from threadkeep.services.state import StateService
 
@@ -101,9 +102,8 @@ class ThreadService:
         """Delete a thread, its runs and its checkpoints; runs in flight are stopped first.
 
         Once the rows are gone no run can be admitted, so the checkpoints go last, when the last run
-        that was admitted writes no more. What an
-        interrupted delete left of them goes with the next one, whatever it answers. A lost
-        connection does not stop it half way.
+        that was admitted writes no more. What an interrupted delete left of them goes with the
+        next one, whatever it answers. A lost connection does not stop it half way.
 
         Raises:
             NotFoundError: No such thread.

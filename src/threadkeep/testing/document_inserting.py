@@ -150,12 +150,25 @@ class InsertingCases:
     async def test_of_two_documents_with_one_key_in_a_batch_the_first_is_kept(
         self, documents: AsyncDocumentStore, scope: Scope
     ) -> None:
-        twice = [write(1, 0, b"first"), item(1, b"first"), write(1, 0, b"last"), item(1, b"last")]
-        inserted = await documents.insert(scope, Batch(twice))
+        tagged = blob(2, b"first", metadata='{"a": 1}')
+        first = [write(1, 0, b"first"), item(1, b"first"), tagged]
+        last = [write(1, 0, b"last"), blob(1, b"last", metadata='{"a": 1}'), item(2, b"last")]
+        inserted = await documents.insert(scope, Batch([*first, *last]))
         assert list(inserted.present) == [(WRITES, write(1).key)]
-        (found,) = await page_of(documents, scope, Find(WRITES))
-        fetched = await documents.fetch(scope, THREAD, [address(1)])
-        assert (found.body, fetched.documents[address(1)].body) == (b"first", b"first")
+        assert await page_of(documents, scope, Find(WRITES)) == first[:1]
+        fetched = await documents.fetch(scope, THREAD, [address(1), address(2)])
+        assert fetched.documents == {address(1): first[1], address(2): tagged}
+
+    async def test_of_two_replacing_documents_with_one_key_the_last_is_kept(
+        self, documents: AsyncDocumentStore, scope: Scope
+    ) -> None:
+        tagged = blob(2, b"last", metadata='{"a": 1}')
+        first = [write(1, 0, b"first"), blob(1, b"first", metadata='{"a": 1}'), item(2, b"first")]
+        last = [write(1, 0, b"last"), item(1, b"last"), tagged]
+        await documents.insert(scope, Batch(replacing=[*first, *last]))
+        assert await page_of(documents, scope, Find(WRITES)) == last[:1]
+        fetched = await documents.fetch(scope, THREAD, [address(1), address(2)])
+        assert fetched.documents == {address(1): last[1], address(2): tagged}
 
     async def test_replacing_writes_whether_or_not_one_is_present(
         self, documents: AsyncDocumentStore, scope: Scope

@@ -358,6 +358,35 @@ class SaverSuite(CopyCases, PruneCases, DeltaCases, LeaseCases):
         assert (read.config, read.pending_writes) == (head, [])
         assert read.checkpoint["channel_values"] == {"a": ["one"], "b": 1}
 
+    @pytest.mark.parametrize(
+        ("wrong", "named"),
+        [
+            ({"channel_versions": {"\ud800": 1}}, "name or version"),
+            ({"versions_seen": {"node": {"a": object()}}}, "name or version"),
+            ({"ts": "\ud800"}, "name or version"),
+            ({"more": object()}, "'more'"),
+        ],
+    )
+    async def test_a_checkpoint_that_cannot_be_packed_is_refused_by_name(
+        self, saver: Saver, wrong: dict[str, Any], named: str
+    ) -> None:
+        head = await put(saver, {"a": ["one"]}, {"a": 1})
+        made: Any = checkpoint({"a": ["two"]}, {"a": 2}) | wrong
+        with pytest.raises(ValueNotStorableError, match=named):
+            await saver.aput(head, made, {"source": "loop", "step": 1}, {"a": 2})
+        with pytest.raises(ValueNotStorableError, match="metadata"):
+            await put(saver, {"a": ["two"]}, {"a": 2}, head, more=object())
+        with pytest.raises(ValueNotStorableError, match="task path"):
+            await saver.aput_writes(head, [("a", 1)], "task", "\ud800")
+        assert (await found(saver)).config == head
+
+    async def test_metadata_may_say_anything_of_parents(self, saver: Saver) -> None:
+        said: list[Any] = ["text", 5, ["list"], {"": ["list"]}, {"": None}, None]
+        for parents in said:
+            at = await put(saver, {"a": 1}, {"a": 1}, parents=parents)
+            read: Any = (await found(saver, at)).metadata
+            assert read["parents"] == parents
+
     async def test_late_writes_do_not_bring_a_deleted_thread_back(self, saver: Saver) -> None:
         head = await put(saver, {"m": conversation(9)}, {"m": 1})
         await saver.adelete_thread("t1")

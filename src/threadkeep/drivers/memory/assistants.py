@@ -7,14 +7,13 @@ from threadkeep.errors import AlreadyExistsError, NotFoundError
 from threadkeep.model.assistants import Assistant, AssistantPatch, NewAssistant
 from threadkeep.model.queries import AssistantQuery, Listing, VersionQuery
 from threadkeep.rules.containment import contains
-from threadkeep.rules.identifiers import check_identifier
+from threadkeep.rules.identifiers import check_identifier, has_part
 from threadkeep.rules.inputs import (
     plain_assistant,
     plain_assistant_query,
     plain_patch,
     plain_version_query,
 )
-from threadkeep.rules.names import has_part
 from threadkeep.rules.versions import first_version, next_version, rolled_back, snapshot_of
 
 

@@ -38,8 +38,13 @@ class AsyncMemoryDocumentStore:
         """See ``DocumentStore.insert``."""
         return self._store.insert(scope, batch)
 
-    def stage(self, scope: Scope, batch: Batch, *, within_seconds: float) -> Staged:
+    def stage(
+        self, scope: Scope, batch: Batch, *, within_seconds: float, after: Staged | None = None
+    ) -> Staged:
         """See ``StagingDocumentStore.stage``; committed at once."""
+        before = None if after is None else after.so_far()
+        if before is not None and not before.written:
+            return _Committed(Inserted(written=False))
         return _Committed(self._store.insert(scope, batch))
 
     async def fetch(
@@ -103,4 +108,8 @@ class _Committed:
 
     async def committed(self) -> Inserted:
         """See ``Staged.committed``."""
+        return self.inserted
+
+    def so_far(self) -> Inserted:
+        """See ``Staged.so_far``."""
         return self.inserted

@@ -10,9 +10,8 @@ from itertools import islice
 from weakref import WeakSet
 
 from threadkeep.model.events import Event
+from threadkeep.ports.bus import EVENTS_PER_RUN, FINISHED_RUNS_KEPT
 
-EVENTS_PER_RUN = 10_000
-FINISHED_RUNS = 50
 BYTES_PER_RUN = 32 * 1024 * 1024  # bytes of payload; a few huge events must not fill the memory
 CLOSED_IDS = 10_000  # ids of closed runs remembered, so that listening to one ends at once
 
@@ -137,7 +136,7 @@ class MemoryEventBus:
         self,
         *,
         events_per_run: int = EVENTS_PER_RUN,
-        finished_runs: int = FINISHED_RUNS,
+        finished_runs: int = FINISHED_RUNS_KEPT,
         bytes_per_run: int = BYTES_PER_RUN,
     ) -> None:
         self._most_events = events_per_run

@@ -30,6 +30,7 @@ from threadkeep.ports.documents import (
     Usage,
 )
 from threadkeep.rules.document_checks import (
+    MAX_BODY_BYTES,
     check_batch,
     check_find,
     check_keys,
@@ -41,14 +42,11 @@ from threadkeep.rules.document_life import erasure_mark
 from threadkeep.rules.document_matches import matches
 from threadkeep.rules.document_order import field_order, key_order, size_of
 
-MAX_BODY_BYTES = 4 * 1024 * 1024  # twice a reply, so that callers meet one that fills it alone
-
 
 class MemoryDocumentStore:
     """Keeps documents until it is let go of."""
 
-    def __init__(self, *, max_body_bytes: int = MAX_BODY_BYTES, clock: Clock | None = None) -> None:
-        self._max_body_bytes = max_body_bytes
+    def __init__(self, *, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
         self._erased: dict[bytes, int] = {}  # the last to be erased comes last
         self._leases: dict[tuple[Scope, str], tuple[int, datetime]] = {}
@@ -60,7 +58,7 @@ class MemoryDocumentStore:
     @property
     def max_body_bytes(self) -> int:
         """See ``DocumentStore.max_body_bytes``."""
-        return self._max_body_bytes
+        return MAX_BODY_BYTES
 
     def setup(self) -> None:
         """See ``DocumentStore.setup``."""
@@ -69,7 +67,7 @@ class MemoryDocumentStore:
     def insert(self, scope: Scope, batch: Batch) -> Inserted:
         """See ``DocumentStore.insert``."""
         self._check_open()
-        thread_id = check_batch(batch, self._max_body_bytes)
+        thread_id = check_batch(batch, MAX_BODY_BYTES)
         check_scope(scope, thread_id)
         if thread_id is None:
             return Inserted()

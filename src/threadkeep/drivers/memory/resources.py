@@ -5,8 +5,9 @@ from threadkeep.drivers.memory.items import MemoryItemRepo
 from threadkeep.drivers.memory.runs import MemoryRunRepo
 from threadkeep.drivers.memory.tables import Tables
 from threadkeep.drivers.memory.threads import MemoryThreadRepo
+from threadkeep.model.queries import MAX_PAGE_SIZE
 from threadkeep.ports.clock import Clock, SystemClock
-from threadkeep.rules.paging import MAX_PAGE_SIZE, check_max_page_size
+from threadkeep.rules.paging import check_max_page_size
 
 
 class MemoryResourceStore:

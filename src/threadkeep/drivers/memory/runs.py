@@ -1,6 +1,6 @@
 """Runs in memory: the rows are the queue here, too."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from threadkeep.drivers.memory.tables import Tables, copy_row, listing_of_copies
@@ -106,7 +106,13 @@ class MemoryRunRepo:
             return {run.run_id: run.cancel for run in owned}
 
     async def settle(
-        self, run_id: str, *, fence: int, outcome: Outcome, state: ThreadState | None
+        self,
+        run_id: str,
+        *,
+        fence: int,
+        outcome: Outcome,
+        state: ThreadState | None,
+        check: Callable[[], None] | None = None,
     ) -> Run | None:
         """See ``RunRepo.settle``."""
         check_identifier("run_id", run_id)
@@ -116,6 +122,8 @@ class MemoryRunRepo:
             run = self._tables.runs.active.get(run_id)
             if run is None or run.status != "running" or run.fence != fence:
                 return None
+            if check is not None:
+                check()
             return copy_row(self._settle(run, final, left))
 
     async def request_cancel(self, run_id: str, action: CancelAction) -> Run | None:

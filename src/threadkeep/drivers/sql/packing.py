@@ -5,6 +5,7 @@ Text is kept as bytes, so that NUL and lone surrogates come back and the order i
 
 from collections.abc import Sequence
 
+from threadkeep.errors import CorruptionError
 from threadkeep.ports.documents import REF_BYTES
 from threadkeep.rules.document_order import is_compact, text_bytes
 
@@ -17,8 +18,15 @@ def pack_text(text: str) -> bytes:
 
 
 def unpack_text(packed: bytes) -> str:
-    """Return the text that ``pack_text`` was given."""
-    return packed.decode("utf-8", "surrogatepass")
+    """Return the text that ``pack_text`` was given.
+
+    Raises:
+        CorruptionError: It is none that ``pack_text`` makes.
+    """
+    try:
+        return packed.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError as error:
+        raise CorruptionError(f"a stored text is damaged: {error}") from error
 
 
 def pack_id(ident: str) -> bytes:
@@ -42,7 +50,13 @@ def pack_refs(refs: Sequence[bytes]) -> bytes | None:
 
 
 def unpack_refs(packed: bytes | None) -> tuple[bytes, ...]:
-    """Return the addresses that ``pack_refs`` was given."""
+    """Return the addresses that ``pack_refs`` was given.
+
+    Raises:
+        CorruptionError: They are none that ``pack_refs`` makes.
+    """
     if packed is None:
         return ()
+    if len(packed) % REF_BYTES:
+        raise CorruptionError(f"stored addresses are damaged: {len(packed)} bytes")
     return tuple(packed[at : at + REF_BYTES] for at in range(0, len(packed), REF_BYTES))

@@ -1,6 +1,6 @@
 """Runs in a SQL database: the rows are the queue."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from threadkeep.drivers.sql import run_units
 from threadkeep.drivers.sql.database import All, Database, One, Work
@@ -117,7 +117,13 @@ class SqlRunRepo:
         return await self._database.write(work)
 
     async def settle(
-        self, run_id: str, *, fence: int, outcome: Outcome, state: ThreadState | None
+        self,
+        run_id: str,
+        *,
+        fence: int,
+        outcome: Outcome,
+        state: ThreadState | None,
+        check: Callable[[], None] | None = None,
     ) -> Run | None:
         """See ``RunRepo.settle``."""
         check_identifier("run_id", run_id)
@@ -128,6 +134,8 @@ class SqlRunRepo:
             thread, run = yield from run_units.lock_run(run_id)
             if thread is None or run is None or run.status != "running" or run.fence != fence:
                 return None
+            if check is not None:
+                check()
             return (yield from run_units.settle(run, thread, final, left, self._clock.now()))
 
         return await self._database.write(work)

@@ -39,7 +39,7 @@ class Dialect:
     Attributes:
         contains: ``rules.containment`` of a JSON column and bound JSON text.
         matches: ``rules.item_filter`` of a JSON column and bound JSON text.
-        has_part: ``rules.names.has_part`` of a text column and bound text.
+        has_part: ``rules.identifiers.has_part`` of a text column and bound text.
         is_entry: Whether the entry at the bound path ``:{name}_path`` of a JSON column is the bound
             text, number or truth value; it may also hold for others that look alike.
         is_one_of: Whether a column is among the texts of a bound JSON list.

@@ -1,5 +1,6 @@
 """What a ``sqlite://`` address says."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
@@ -38,6 +39,8 @@ def parse(url: str) -> Address:
     path = unquote(path)
     if not path or authority or ":memory:" in (authority, path):
         raise ConfigError(_no_file(authority, has_path=bool(slash and path)))
+    if not _can_be(path):
+        raise ConfigError("a sqlite address names a file that cannot be: a name has no NUL")
     settings = dict(parse_qsl(query, keep_blank_values=True))
     synchronous = settings.pop("synchronous", "normal").lower()
     if settings:
@@ -46,6 +49,13 @@ def parse(url: str) -> Address:
         if synchronous == known:
             return Address(Path(path), known)
     raise ConfigError(f"synchronous is normal or full, not {synchronous!r}")
+
+
+def _can_be(path: str) -> bool:
+    try:
+        return b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
 
 
 def _no_file(authority: str, *, has_path: bool) -> str:

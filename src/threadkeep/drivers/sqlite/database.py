@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import TypeVar
@@ -19,7 +20,7 @@ from threadkeep.drivers.sql.database import Work
 from threadkeep.drivers.sqlite.address import Address
 from threadkeep.drivers.sqlite.scripts import split
 from threadkeep.drivers.sqlite.sessions import Session, open_reader, open_writer
-from threadkeep.drivers.sqlite.writer import Writer
+from threadkeep.drivers.sqlite.writer import Submitted, Writer
 
 T = TypeVar("T")
 
@@ -33,7 +34,8 @@ class SqliteDatabase:
     """Safe for several threads and event loops; several processes may have the file open."""
 
     def __init__(self, address: Address, *, wait_seconds: float = WAIT_SECONDS) -> None:
-        self._address = address
+        # Whatever folder this process is in later, it is this file.
+        self._address = address = replace(address, path=address.path.absolute())
         self._wait_seconds = wait_seconds
         self._statements: dict[str, str] = {}
         self._loaded: set[tuple[str, str]] = set()
@@ -42,6 +44,8 @@ class SqliteDatabase:
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="threadkeep-sqlite-reader")
         self.load("threadkeep.drivers.sqlite", "ledger.sql")
         session = open_writer(address, self._statements, wait_seconds)
+        assert session.file is not None
+        self._file = session.file
         self._writer = Writer(session, wait_seconds=wait_seconds)
 
     def load(self, package: str, filename: str) -> None:
@@ -95,9 +99,9 @@ class SqliteDatabase:
 
     async def write_soon(self, work: Callable[[Session], T], *, scrub: bool = False) -> T:
         """Run a unit in a transaction; it is done also when the caller stops waiting."""
-        return await self._writer.submit(work, scrub=scrub)
+        return await self._writer.submit(work, scrub=scrub).future
 
-    def stage(self, work: Callable[[Session], T], *, within_seconds: float) -> "asyncio.Future[T]":
+    def stage(self, work: Callable[[Session], T], *, within_seconds: float) -> Submitted[T]:
         """Hand a unit over that commits within a time, or with what is handed over next."""
         return self._writer.submit(work, within_seconds=within_seconds)
 
@@ -132,7 +136,7 @@ class SqliteDatabase:
         with self._idle_lock:
             session = self._idle.pop() if self._idle else None
         if session is None:
-            session = open_reader(self._address.path, self._statements, self._wait_seconds)
+            session = open_reader(self._file, self._statements, self._wait_seconds)
         try:
             session.begin()
             yield session

@@ -12,6 +12,7 @@ from threadkeep.drivers.sql.packing import (
     unpack_refs,
     unpack_text,
 )
+from threadkeep.errors import CorruptionError
 from threadkeep.ports.documents import (
     BLOBS,
     COLLECTIONS,
@@ -111,18 +112,18 @@ def keyed_document(collection: str, thread_id: str, row: Sequence[Any]) -> Docum
     """Make a checkpoint or write of the columns after the thread's."""
     spec = COLLECTIONS[collection]
     *columns, refs, body = row
-    values = [
-        None if value is None else _UNPACKERS[kind](value)
-        for kind, value in zip((*spec.key.values(), *spec.fields.values()), columns, strict=True)
-    ]
+    kinds = (*spec.key.values(), *spec.fields.values())
+    try:
+        values = [
+            None if value is None else _UNPACKERS[kind](value)
+            for kind, value in zip(kinds, columns, strict=True)
+        ]
+        names = unpack_refs(refs)
+    except CorruptionError as error:
+        raise _named(error, collection, thread_id) from error
     key, fields = values[: len(spec.key)], values[len(spec.key) :]
     return Document(
-        thread_id,
-        collection,
-        tuple(key),
-        body,
-        unpack_refs(refs),
-        dict(zip(spec.fields, fields, strict=True)),
+        thread_id, collection, tuple(key), body, names, dict(zip(spec.fields, fields, strict=True))
     )
 
 
@@ -130,7 +131,14 @@ def addressed_document(collection: str, thread_id: str, row: Sequence[Any]) -> D
     """Make an addressed document of its ref, metadata, refs and body."""
     ref, metadata, refs, body = row
     fields: dict[str, Scalar] = {}
-    if collection == BLOBS:
-        fields[METADATA] = None if metadata is None else unpack_text(metadata)
-    # Positional, for speed: a long conversation is thousands of these.
-    return Document(thread_id, collection, (ref,), body, unpack_refs(refs), fields)
+    try:
+        if collection == BLOBS:
+            fields[METADATA] = None if metadata is None else unpack_text(metadata)
+        # Positional, for speed: a long conversation is thousands of these.
+        return Document(thread_id, collection, (ref,), body, unpack_refs(refs), fields)
+    except CorruptionError as error:
+        raise _named(error, f"{collection} {ref.hex()}", thread_id) from error
+
+
+def _named(error: CorruptionError, what: str, thread_id: str) -> CorruptionError:
+    return CorruptionError(f"a document of thread {thread_id!r} in {what}: {error}")

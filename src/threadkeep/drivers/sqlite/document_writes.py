@@ -158,16 +158,21 @@ class Insertion:
         )
 
     def _add_addressed(self, session: Session, tid: int) -> None:
-        plain = [row.values(tid, self.touched) for row in self.addressed if row.metadata is None]
-        if plain:
-            session.run_many("add_documents", plain)
+        # In order: of two documents with one address the first is kept.
+        plain: list[tuple[Any, ...]] = []
         for row in self.addressed:
             if row.metadata is None:
+                plain.append(row.values(tid, self.touched))
                 continue
+            if plain:
+                session.run_many("add_documents", plain)
+                plain = []
             if session.run("add_absent_document", row.values(tid, self.touched)):
                 session.run("add_metadata", (tid, row.ref, row.metadata))
             else:
                 session.run("touch_document", (self.touched, tid, row.ref))
+        if plain:
+            session.run_many("add_documents", plain)
 
     def _put_addressed(self, session: Session, tid: int) -> None:
         if not self.put_addressed:

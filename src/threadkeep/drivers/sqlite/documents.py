@@ -10,6 +10,7 @@ from threadkeep.drivers.sqlite import document_writes as writes
 from threadkeep.drivers.sqlite.database import SqliteDatabase
 from threadkeep.drivers.sqlite.document_rows import pack_scope
 from threadkeep.drivers.sqlite.sessions import Session
+from threadkeep.drivers.sqlite.writer import Submitted
 from threadkeep.model.uuid_times import ticks_of
 from threadkeep.ports.clock import Clock, SystemClock
 from threadkeep.ports.documents import (
@@ -26,6 +27,7 @@ from threadkeep.ports.documents import (
 )
 from threadkeep.ports.staging import Staged
 from threadkeep.rules.document_checks import (
+    MAX_BODY_BYTES,
     check_batch,
     check_find,
     check_keys,
@@ -34,14 +36,11 @@ from threadkeep.rules.document_checks import (
     check_scope,
 )
 
-MAX_BODY_BYTES = 4 * 1024 * 1024  # twice a reply, so that callers meet one that fills it alone
-
 
 class _Documents:
     """Checked requests as units of work: what the two faces share."""
 
-    def __init__(self, database: SqliteDatabase, clock: Clock, max_body_bytes: int) -> None:
-        self.max_body_bytes = max_body_bytes
+    def __init__(self, database: SqliteDatabase, clock: Clock) -> None:
         self._clock = clock
         self._threads = writes.Threads()
         database.load("threadkeep.drivers.sqlite", "documents.sql")
@@ -49,7 +48,7 @@ class _Documents:
         database.on_rollback(self._threads.forget_all)
 
     def insert(self, scope: Scope, batch: Batch) -> writes.Insertion | None:
-        thread_id = check_batch(batch, self.max_body_bytes)
+        thread_id = check_batch(batch, MAX_BODY_BYTES)
         check_scope(scope, thread_id)
         if thread_id is None:
             return None
@@ -144,23 +143,25 @@ def _nothing(_: Session) -> Inserted:
     return Inserted()
 
 
+def _following(session: Session, *, after: Staged, work: Callable[[Session], Inserted]) -> Inserted:
+    """Write a batch where the one it relies on is written; what that one raised is raised."""
+    before = after.so_far()
+    if before is None or not before.written:
+        return Inserted(written=False)
+    return work(session)
+
+
 class SqliteDocumentStore:
     """The blocking face; it runs on the calling thread."""
 
-    def __init__(
-        self,
-        database: SqliteDatabase,
-        *,
-        clock: Clock | None = None,
-        max_body_bytes: int = MAX_BODY_BYTES,
-    ) -> None:
+    def __init__(self, database: SqliteDatabase, *, clock: Clock | None = None) -> None:
         self._database = database
-        self._documents = _Documents(database, clock or SystemClock(), max_body_bytes)
+        self._documents = _Documents(database, clock or SystemClock())
 
     @property
     def max_body_bytes(self) -> int:
         """See ``DocumentStore.max_body_bytes``."""
-        return self._documents.max_body_bytes
+        return MAX_BODY_BYTES
 
     def setup(self) -> None:
         """See ``DocumentStore.setup``."""
@@ -226,20 +227,14 @@ class SqliteDocumentStore:
 class AsyncSqliteDocumentStore:
     """The awaiting face, with staging; writes join the shared writer's next transaction."""
 
-    def __init__(
-        self,
-        database: SqliteDatabase,
-        *,
-        clock: Clock | None = None,
-        max_body_bytes: int = MAX_BODY_BYTES,
-    ) -> None:
+    def __init__(self, database: SqliteDatabase, *, clock: Clock | None = None) -> None:
         self._database = database
-        self._documents = _Documents(database, clock or SystemClock(), max_body_bytes)
+        self._documents = _Documents(database, clock or SystemClock())
 
     @property
     def max_body_bytes(self) -> int:
         """See ``DocumentStore.max_body_bytes``."""
-        return self._documents.max_body_bytes
+        return MAX_BODY_BYTES
 
     async def setup(self) -> None:
         """See ``DocumentStore.setup``."""
@@ -249,9 +244,13 @@ class AsyncSqliteDocumentStore:
         """See ``DocumentStore.insert``."""
         return await self._database.write_soon(self._documents.insert(scope, batch) or _nothing)
 
-    def stage(self, scope: Scope, batch: Batch, *, within_seconds: float) -> Staged:
+    def stage(
+        self, scope: Scope, batch: Batch, *, within_seconds: float, after: Staged | None = None
+    ) -> Staged:
         """See ``StagingDocumentStore.stage``."""
-        work = self._documents.insert(scope, batch) or _nothing
+        work: Callable[[Session], Inserted] = self._documents.insert(scope, batch) or _nothing
+        if after is not None:
+            work = partial(_following, after=after, work=work)
         return _Staged(self._database.stage(work, within_seconds=within_seconds))
 
     async def fetch(
@@ -314,9 +313,21 @@ class AsyncSqliteDocumentStore:
 class _Staged:
     """A batch in the writer's queue."""
 
-    def __init__(self, inserted: "asyncio.Future[Inserted]") -> None:
-        self._inserted = inserted
+    def __init__(self, submitted: Submitted[Inserted]) -> None:
+        self._job = submitted.job
+        self._inserted = submitted.future
+        self._inserted.add_done_callback(_noticed)
 
     async def committed(self) -> Inserted:
         """See ``Staged.committed``; giving up waiting does not take the batch back."""
         return await asyncio.shield(self._inserted)
+
+    def so_far(self) -> Inserted | None:
+        """See ``Staged.so_far``."""
+        return self._job.so_far()
+
+
+def _noticed(inserted: "asyncio.Future[Inserted]") -> None:
+    """Take a failure for heard: whoever staged the batch may be gone by then."""
+    if not inserted.cancelled():
+        inserted.exception()

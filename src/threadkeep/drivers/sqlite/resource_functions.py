@@ -10,9 +10,9 @@ from typing import Any
 from threadkeep.drivers.sql.rows import labels_of, path_of
 from threadkeep.model.items import NamespaceQuery
 from threadkeep.rules.containment import contains
+from threadkeep.rules.identifiers import has_part
 from threadkeep.rules.item_filter import Condition, matches, parse_filter
 from threadkeep.rules.json_text import decode_json
-from threadkeep.rules.names import has_part
 from threadkeep.rules.namespaces import cut_namespace
 
 READ_ONCE = 64  # second arguments remembered; more than statements run at once

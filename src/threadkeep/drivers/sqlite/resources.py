@@ -3,8 +3,8 @@
 from threadkeep.drivers.sql.store import SqlResourceStore
 from threadkeep.drivers.sql.where import SQLITE
 from threadkeep.drivers.sqlite.database import SqliteDatabase
+from threadkeep.model.queries import MAX_PAGE_SIZE
 from threadkeep.ports.clock import Clock, SystemClock
-from threadkeep.rules.paging import MAX_PAGE_SIZE
 
 
 class SqliteResourceStore(SqlResourceStore):

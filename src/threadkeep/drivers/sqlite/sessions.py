@@ -1,5 +1,6 @@
 """One connection to a SQLite file, and the named statements that run on it."""
 
+import os
 import sqlite3
 import time
 from collections.abc import Generator, Iterable, Mapping, Sequence
@@ -22,15 +23,60 @@ WAL_RETRY_SECONDS = 0.005  # between attempts to switch a file that others open 
 _UNAVAILABLE = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
 
-class Session:
-    """Runs statements on one connection; used by one thread at a time."""
+class File:
+    """An opened file, told from whatever else may come to stand at its path.
 
-    def __init__(self, connection: sqlite3.Connection, statements: Mapping[str, str]) -> None:
+    SQLite goes on writing to a file that was deleted or replaced, and all of it would be lost.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._identity = self._look()
+
+    def check(self) -> None:
+        """Refuse a path where another file stands by now, or none.
+
+        Raises:
+            StorageError: It is so.
+        """
+        if self._look() != self._identity:
+            raise StorageError(
+                "sqlite: the file was deleted, moved or replaced since it was opened; open it again"
+            )
+
+    def _look(self) -> tuple[int, int] | None:
+        try:
+            found = os.stat(self.path)
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
+
+
+class Session:
+    """Runs statements on one connection; used by one thread at a time.
+
+    Attributes:
+        file: The file, once it is there.
+    """
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        statements: Mapping[str, str],
+        file: File | None = None,
+    ) -> None:
+        self.file = file
         self._connection = connection
         self._statements = statements
 
     def begin(self, mode: str = "") -> None:
-        """Start a transaction; ``IMMEDIATE`` takes the file's write lock."""
+        """Start a transaction; ``IMMEDIATE`` takes the file's write lock.
+
+        Raises:
+            StorageError: Another file stands at the path by now, or none.
+        """
+        if self.file is not None:
+            self.file.check()
         self.script(f"BEGIN {mode}")
 
     def commit(self) -> None:
@@ -169,7 +215,7 @@ def open_writer(address: Address, statements: Mapping[str, str], wait_seconds: f
         address.path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StorageError(f"sqlite: no folder for the file: {error.strerror}") from error
-    connection = _connect(address.path, wait_seconds)
+    connection = _connect(str(address.path), wait_seconds)
     session = Session(connection, statements)
     try:
         session.wait_for_locks(wait_seconds)
@@ -178,29 +224,32 @@ def open_writer(address: Address, statements: Mapping[str, str], wait_seconds: f
         session.script("PRAGMA foreign_keys = ON")
         session.script("PRAGMA temp_store = MEMORY")  # what is sorted never reaches another file
         session.script("PRAGMA secure_delete = ON")  # what is erased is overwritten
+        session.file = File(address.path)
     except BaseException:
         connection.close()
         raise
     return session
 
 
-def open_reader(path: Path, statements: Mapping[str, str], wait_seconds: float) -> Session:
-    """Open a connection that only reads.
+def open_reader(file: File, statements: Mapping[str, str], wait_seconds: float) -> Session:
+    """Open a connection that only reads; it makes no file.
 
     Raises:
         StorageError: The file cannot be opened.
     """
-    session = Session(_connect(path, wait_seconds), statements)
+    connection = _connect(f"{file.path.as_uri()}?mode=rw", wait_seconds, uri=True)
+    session = Session(connection, statements, file)
     session.wait_for_locks(wait_seconds)
     session.script("PRAGMA query_only = ON")
     session.script("PRAGMA temp_store = MEMORY")
     return session
 
 
-def _connect(path: Path, wait_seconds: float) -> sqlite3.Connection:
+def _connect(name: str, wait_seconds: float, *, uri: bool = False) -> sqlite3.Connection:
     try:
         connection = sqlite3.connect(
-            path,
+            name,
+            uri=uri,
             timeout=wait_seconds,
             isolation_level=None,  # transactions are begun and ended here
             check_same_thread=False,

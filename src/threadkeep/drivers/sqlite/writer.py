@@ -16,6 +16,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from threadkeep.drivers.sqlite.sessions import Session
@@ -36,9 +37,10 @@ class Job(Generic[T]):
         work: Writes through the session; may run more than once.
         scrub: Whether the log is to be emptied once it is committed.
         future: The awaiting caller's, on its loop; ``None`` for a blocking caller.
+        ran_in: The thread that ran it last, ``None`` before; until it is done it may be undone.
     """
 
-    __slots__ = ("done", "error", "future", "scrub", "value", "work")
+    __slots__ = ("done", "error", "future", "ran_in", "scrub", "value", "work")
 
     def __init__(
         self, work: Callable[[Session], T], *, scrub: bool, future: "asyncio.Future[T] | None"
@@ -49,6 +51,16 @@ class Job(Generic[T]):
         self.done = False
         self.error: Exception | None = None
         self.value: Any = None
+        self.ran_in: int | None = None
+
+    def so_far(self) -> T | None:
+        """Return what ``result`` does, for a unit of work that runs after this one.
+
+        ``None`` when it is not done, except within the transaction it shares with the caller.
+        """
+        if self.done or self.ran_in == threading.get_ident():
+            return self.result()
+        return None
 
     def result(self) -> T:
         """Return what the work returned, or raise what it raised."""
@@ -56,6 +68,14 @@ class Job(Generic[T]):
             raise self.error
         value: T = self.value
         return value
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted(Generic[T]):
+    """A job that was handed over, and the future of who handed it over."""
+
+    job: Job[T]
+    future: "asyncio.Future[T]"
 
 
 class Writer:
@@ -96,12 +116,12 @@ class Writer:
 
     def submit(
         self, work: Callable[[Session], T], *, within_seconds: float = 0.0, scrub: bool = False
-    ) -> "asyncio.Future[T]":
+    ) -> "Submitted[T]":
         """Hand a job over from a running event loop; it commits with the next that is due."""
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         job = Job(work, scrub=scrub, future=future)
         self._hand_over(job, time.monotonic() + within_seconds)
-        return future
+        return Submitted(job, future)
 
     def catch_up(self) -> None:
         """Commit all that was handed over before this call."""
@@ -188,6 +208,8 @@ class Writer:
     def _release(self, jobs: list[Job[Any]]) -> None:
         """Hand out results; what an interrupt of this thread left undone waits again."""
         done = [job for job in jobs if job.done]
+        for job in done:
+            del job.work  # a job may be held for its result long after; what it wrote need not be
         left = [job for job in jobs if not job.done]
         self._finished += len(done)
         if left:
@@ -226,6 +248,7 @@ class Writer:
         try:
             for job in jobs:
                 job.value = job.work(self._session)
+                job.ran_in = threading.get_ident()
             self._session.commit()
         except BaseException as error:
             self._session.rollback()

@@ -25,7 +25,7 @@ def spoil(value: Any) -> None:
 class IsolationSuite(ResourceSuite):
     """One case per way in and way out."""
 
-    async def test_assistants(self, store: ResourceStore) -> None:
+    async def test_assistants_are_not_shared_with_the_store(self, store: ResourceStore) -> None:
         values = [given(), given(), given()]
         created = await store.assistants.create(NewAssistant("a1", "g", "n", None, *values))
         for value in (*values, created.config, created.context, created.metadata):
@@ -39,7 +39,7 @@ class IsolationSuite(ResourceSuite):
         row_again = await store.assistants.set_latest("a1", 1)
         assert (row_again.config, row_again.metadata) == (given(), given())
 
-    async def test_threads(self, store: ResourceStore) -> None:
+    async def test_threads_are_not_shared_with_the_store(self, store: ResourceStore) -> None:
         metadata, values, error = given(), given(), given()
         created = await add_thread(store, metadata=metadata)
         recorded = await store.threads.record_state(
@@ -56,7 +56,7 @@ class IsolationSuite(ResourceSuite):
         assert row is not None
         assert (row.metadata, row.interrupts) == (given(), {"t": [given()]})
 
-    async def test_runs(self, store: ResourceStore) -> None:
+    async def test_runs_are_not_shared_with_the_store(self, store: ResourceStore) -> None:
         await add_thread(store)
         kwargs, metadata, stamp, config = given(), given(), given(), given()
         new = NewRun(
@@ -84,7 +84,7 @@ class IsolationSuite(ResourceSuite):
         assert thread is not None
         assert (thread.metadata, thread.config) == (given(), given())
 
-    async def test_items(self, store: ResourceStore) -> None:
+    async def test_items_are_not_shared_with_the_store(self, store: ResourceStore) -> None:
         first, second = given(), given()
         item = await store.items.put(("n",), "first", first)
         await store.items.apply([PutItem(("n",), "second", second)])

@@ -76,7 +76,9 @@ class ItemSuite(ResourceSuite):
         assert await store.items.get(("a",), "k") == second
         assert (await store.items.search(ItemQuery())).total == 1
 
-    async def test_delete(self, store: ResourceStore, clock: ManualClock) -> None:
+    async def test_a_deleted_item_is_gone_and_a_put_begins_anew(
+        self, store: ResourceStore, clock: ManualClock
+    ) -> None:
         await store.items.put(("a",), "k", {"v": 1})
         await store.items.put(("a",), "other", {"v": 1})
         await store.items.delete(("a",), "k")
@@ -202,7 +204,7 @@ class ItemSuite(ResourceSuite):
                 await store.items.put(("n",), "k", value)
         assert await store.items.get(("n",), "k") is None
 
-    async def test_a_large_value(self, store: ResourceStore) -> None:
+    async def test_a_large_value_comes_back_whole(self, store: ResourceStore) -> None:
         text = "0123456789abcdef" * (1024 * 1024 // 16)
         await store.items.put(("n",), "k", {"text": text})
         item = await store.items.get(("n",), "k")

@@ -1,12 +1,11 @@
 """What every store must do when a run ends, is cancelled or deleted."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
-from threadkeep.errors import (
-    InvalidRequestError,
-)
+from threadkeep.errors import InvalidRequestError, StorageError
 from threadkeep.model.runs import Outcome, Run, RunStatus
 from threadkeep.ports.resources import ResourceStore
 from threadkeep.testing.clock import ManualClock
@@ -51,6 +50,24 @@ class SettlingSuite(ResourceSuite):
         assert (thread.status, thread.values) == ("interrupted", {"a": 1})
         assert (thread.head_checkpoint_id, thread.interrupts) == ("c2", {"t": [{"v": 1}]})
         assert thread.state_updated_at == later
+
+    async def test_a_settle_whose_check_refuses_writes_nothing(self, store: ResourceStore) -> None:
+        def refuse() -> None:
+            raise StorageError("what the run wrote is lost")
+
+        await add_thread(store)
+        run = await start(store)
+        asked: dict[str, Any] = {"fence": run.fence, "outcome": SUCCESS, "state": state()}
+        with pytest.raises(StorageError, match="is lost"):
+            await store.runs.settle("r1", **asked, check=refuse)
+        assert (await present(store, "r1")).status == "running"
+        assert await status_of(store) == "busy"
+        stale = await store.runs.settle("r1", **{**asked, "fence": 9}, check=refuse)
+        assert stale is None  # there is nothing to check for a run that is another's
+        looked: list[bool] = []
+        settled = await store.runs.settle("r1", **asked, check=lambda: looked.append(True))
+        assert settled is not None
+        assert looked
 
     async def test_a_failure_is_kept_on_run_and_thread(self, store: ResourceStore) -> None:
         await add_thread(store)

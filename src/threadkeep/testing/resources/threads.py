@@ -213,7 +213,7 @@ class ThreadSuite(ResourceSuite):
         await add_thread(store, "t2", metadata={"graph_id": "code"})
         assert await found(store, ThreadQuery(metadata={"graph_id": "chat"})) == ["t1"]
 
-    async def test_search_by_status(self, store: ResourceStore) -> None:
+    async def test_a_search_by_status_finds_those_that_show_it(self, store: ResourceStore) -> None:
         for thread_id in ("idle", "busy", "interrupted", "error"):
             await add_thread(store, thread_id)
         await enqueue(store, "r1", "busy")
@@ -243,7 +243,7 @@ class ThreadSuite(ResourceSuite):
         assert await found(store, ThreadQuery(values={"topic": "coffee"})) == []
         assert await found(store, ThreadQuery(values={})) == ["t2", "t1"]
 
-    async def test_search_by_ids(self, store: ResourceStore) -> None:
+    async def test_a_search_by_ids_finds_those_only(self, store: ResourceStore) -> None:
         for thread_id in ("t1", "t2", 't"3'):
             await add_thread(store, thread_id)
         query = ThreadQuery(ids=['t"3', "t1", "nobody", "t1"], sort_order="asc")
