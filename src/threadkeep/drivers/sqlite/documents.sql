@@ -98,6 +98,20 @@ WHERE t.namespace = :namespace AND t.agent_id = :agent_id {where}
 ORDER BY d.id DESC, d.ns, t.thread_id
 LIMIT :limit;
 
+-- find_newest_with_writes --
+SELECT f.tid, f.thread_id, f.ns, f.id, f.parent, f.source, f.step, f.meta, f.refs, f.body,
+    w.task, w.part, w.refs, CASE WHEN :bodies THEN w.body ELSE x'' END
+FROM (
+    SELECT d.tid, t.thread_id, d.ns, d.id, d.parent, d.source, d.step, d.meta, d.refs,
+        CASE WHEN :bodies THEN d.body ELSE x'' END AS body
+    FROM document_threads t CROSS JOIN checkpoint_documents d ON d.tid = t.tid
+    WHERE t.namespace = :namespace AND t.agent_id = :agent_id {where}
+    ORDER BY d.id DESC, d.ns, t.thread_id
+    LIMIT :limit
+) f
+LEFT JOIN write_documents w ON w.tid = f.tid AND w.ns = f.ns AND w.id = f.id
+ORDER BY f.id DESC, f.ns, f.thread_id, w.task, w.part;
+
 -- count_checkpoints --
 SELECT count(*)
 FROM document_threads t CROSS JOIN checkpoint_documents d ON d.tid = t.tid
