@@ -159,7 +159,7 @@ class PruningCases:
     ) -> None:
         stored = [checkpoint(1), checkpoint(2, parent_id=checkpoint_id(1))]
         await documents.insert(scope, Batch(stored))
-        await documents.prune(scope, THREAD, Pruning([], [key(2), key(5)]))
+        await documents.prune(scope, THREAD, Pruning([], [key(1), key(2), key(5)]))
         assert await contents(documents, scope, THREAD) == stored
 
     async def test_a_prune_leaves_other_threads_and_scopes(

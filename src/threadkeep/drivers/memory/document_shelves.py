@@ -146,7 +146,9 @@ class Thread:
 
     def _cut_off(self, key: Key) -> None:
         found = self.get(CHECKPOINTS, key)
-        if found is None or self.get(CHECKPOINTS, (key[0], found.fields["parent_id"])):
+        if found is None or found.fields["parent_id"] is None:
+            return
+        if self.get(CHECKPOINTS, (key[0], found.fields["parent_id"])):
             return
         self.put(replace(found, fields={**found.fields, "parent_id": None}))
 

@@ -199,8 +199,7 @@ class SqliteDocumentStore:
 
     def prune(self, scope: Scope, thread_id: str, pruning: Pruning) -> Pruned:
         """See ``DocumentStore.prune``."""
-        work = self._documents.prune(scope, thread_id, pruning)
-        return self._database.write_now(work, scrub=True)
+        return self._database.write_now(self._documents.prune(scope, thread_id, pruning))
 
     def lease(self, scope: Scope, thread_id: str, seconds: float) -> int | None:
         """See ``DocumentStore.lease``."""
@@ -285,8 +284,7 @@ class AsyncSqliteDocumentStore:
 
     async def prune(self, scope: Scope, thread_id: str, pruning: Pruning) -> Pruned:
         """See ``DocumentStore.prune``."""
-        work = self._documents.prune(scope, thread_id, pruning)
-        return await self._database.write_soon(work, scrub=True)
+        return await self._database.write_soon(self._documents.prune(scope, thread_id, pruning))
 
     async def lease(self, scope: Scope, thread_id: str, seconds: float) -> int | None:
         """See ``DocumentStore.lease``."""
