@@ -11,6 +11,8 @@ INSTALL := $(UV) pip install --quiet --python $(BIN)/python --compile-bytecode
 # Two processes, for two cores; they must name the cases alike.
 FAST := $(BIN)/pytest -q -n 2
 
+TOO_OLD := $(PYTHON) is older than Python 3.11; name another one, e.g. PYTHON=python3.12
+
 # Another environment that happens to be active must not be the one that is installed into.
 unexport VIRTUAL_ENV PYTHONHOME PYTHONPATH
 
@@ -64,9 +66,11 @@ build: $(TESTS)  ## the wheel and the source archive, into dist/
 
 clean:  ## remove what the tools left behind, not the environment
 	rm -rf build dist .cache .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
-	find src tests -name __pycache__ -prune -exec rm -rf {} +
+	find src tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} +
 
+# Asked before .venv is there: one of an older Python would stay, whatever PYTHON says next time.
 $(UV):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "$(TOO_OLD)")'
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 

@@ -141,7 +141,7 @@ def _lines(
         figures[entrant.name] |= read
     if point.listed:
         for entrant in entrants:
-            figures[entrant.name]["list_ms"] = _list_ms(entrant, point.listed)
+            figures[entrant.name] |= _list(entrant, point.listed)
     return [
         {"saver": entrant.name}
         | asdict(point)
@@ -227,18 +227,16 @@ def _check(entrant: Entrant, found: Any, turns: int) -> None:
         raise AssertionError(f"{entrant.name} does not give back the {turns} turns that it stored")
 
 
-def _list_ms(entrant: Entrant, limit: int) -> float:
-    taken: list[float] = []
-    while len(taken) < 3 and sum(taken) < LIST_SECONDS:
+def _list(entrant: Entrant, limit: int) -> Figures:
+    clock = Clock()
+    while len(clock.seconds) < 3 and sum(clock.seconds) < LIST_SECONDS:
         with entrant.fresh() as saver:
             gc.collect()
-            started = time.perf_counter()
-            found = list(saver.list(entrant.config, limit=limit))
-            taken.append(time.perf_counter() - started)
+            found = clock.timed(lambda: list(saver.list(entrant.config, limit=limit)))()
         if len(found) != limit:
             raise AssertionError(f"{entrant.name} lists {len(found)} checkpoints, not {limit}")
         del found
-    return _ms(statistics.median(taken))
+    return _read_times("list", clock)
 
 
 def _times(name: str, clock: Clock) -> Figures:

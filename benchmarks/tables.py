@@ -86,6 +86,7 @@ FIGURES = (
     Figure("get_warm_ms", "get_tuple, the saver that wrote", milliseconds),
     Figure("get_warm_cpu_ms", "the same, processor time", milliseconds),
     Figure("list_ms", "list, 500 checkpoints", milliseconds),
+    Figure("list_cpu_ms", "the same, processor time", milliseconds),
 )
 SHIPPED, AT_NORMAL, AT_FULL = (OURS, PEER), (OURS, PEER_NORMAL), (OURS_FULL, PEER)
 # What the short table shows: a figure, what follows its title, and whose values are compared.
@@ -96,9 +97,13 @@ BRIEF = (
     ("put_p50_ms", ", as shipped (synchronous normal / full)", SHIPPED),
     ("put_p50_ms", ", both at normal", AT_NORMAL),
     ("put_p50_ms", ", both at full", AT_FULL),
+    ("put_cpu_p50_ms", ", both at normal", AT_NORMAL),
     ("get_cold_ms", "", SHIPPED),
+    ("get_cold_cpu_ms", "", SHIPPED),
     ("get_warm_ms", "", SHIPPED),
+    ("get_warm_cpu_ms", "", SHIPPED),
     ("list_ms", "", SHIPPED),
+    ("list_cpu_ms", "", SHIPPED),
 )
 
 

@@ -94,10 +94,12 @@ class Runtime:
         services: Services,
         graphs: Graphs,
         resources: ResourceStore,
+        executor: Executor,
         on_graph: OnSettled | None,
     ) -> None:
         self.app = app
         self.services = services
+        self._executor = executor
         self._graphs = graphs
         self._resources = resources
         self._on_graph = on_graph
@@ -105,6 +107,10 @@ class Runtime:
     async def load(self) -> None:
         """Load the graphs that are not loaded yet."""
         await self._graphs.load(self._on_graph)
+
+    async def drain(self) -> None:
+        """Start no more runs, and return once none executes; see ``Executor.drain``."""
+        await self._executor.drain(grace_seconds=DRAIN_SECONDS)
 
     async def reload(self, project: Project, changed: Sequence[Path]) -> None:
         """Load the graphs of a project in place of those there are, from the code on disk.
@@ -166,7 +172,8 @@ async def open_runtime(plan: Plan, *, on_graph: OnSettled | None = None) -> Asyn
         runs = RunService(resources, executor, graphs, bus)
         services = _services(resources, graphs, runs, saver, store)
         await _ensure_assistants(resources, graphs)
-        runtime = Runtime(_app(services, settings, project), services, graphs, resources, on_graph)
+        app = _app(services, settings, project)
+        runtime = Runtime(app, services, graphs, resources, executor, on_graph)
         leases = Leases(executor, resources)
         _in_background(
             stack, partial(sweep_items, resources.items, every_seconds=_sweep_seconds(project))
@@ -266,7 +273,7 @@ def _make_importable(project: Project) -> None:
 def _services(
     resources: ResourceStore, graphs: Graphs, runs: RunService, saver: Saver, store: BaseStore
 ) -> Services:
-    state = StateService(resources.threads, graphs, saver=saver, store=store)
+    state = StateService(resources.threads, graphs, saver=saver, store=store, updates=runs.updates)
     return Services(
         assistants=AssistantService(resources.assistants, graphs),
         threads=ThreadService(resources.threads, runs=runs, state=state, saver=saver),

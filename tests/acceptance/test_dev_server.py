@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -242,6 +243,20 @@ def test_ctrl_c_waits_for_what_is_under_way(tmp_path: Path) -> None:
     with dev_server(folder, "--no-reload") as server:
         assert texts(server.client.threads.get_state(thread_id)["values"])[-1] == "answered 2"
         assert server.client.threads.get(thread_id)["status"] == "idle"
+
+
+def test_a_run_that_the_end_of_the_server_stops_answers_who_waits_for_it(tmp_path: Path) -> None:
+    folder = project(tmp_path / "patient", patient=PATIENT)
+    with dev_server(folder, "--no-reload") as server, ThreadPoolExecutor() as others:
+        client = server.client
+        thread_id = client.threads.create()["thread_id"]
+        waiting = others.submit(client.runs.wait, thread_id, "patient", input=said("one"))
+        eventually(lambda: client.threads.get_state(thread_id)["next"], ["answer"])
+        assert server.interrupt() == 0
+        assert texts(waiting.result(5)) == ["one", "thinking"]
+    with dev_server(folder, "--no-reload") as server:
+        assert server.client.threads.get(thread_id)["status"] == "idle"
+        assert server.client.runs.list(thread_id)[0]["status"] == "interrupted"
 
 
 def test_a_second_ctrl_c_waits_for_nothing(tmp_path: Path) -> None:

@@ -123,6 +123,18 @@ def test_what_the_base_install_cannot_do_names_the_extra(
     assert 'install "threadkeep[server]"' in done.stderr.splitlines()[-1]
 
 
+def test_make_refuses_an_older_python_and_leaves_no_environment_of_it(tmp_path: Path) -> None:
+    older = tmp_path / "python3"
+    script = "import sys\nsys.version_info = (3, 10, 0)\nexec(sys.argv[2])\n"
+    older.write_text(f"#!{sys.executable}\n{script}")
+    older.chmod(0o755)
+    command = ("make", "-f", ROOT / "Makefile", ".venv/bin/uv", f"PYTHON={older}")
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert f"{older} is older than Python 3.11" in done.stderr
+    assert not (tmp_path / ".venv").exists()
+
+
 def test_the_server_install_serves_a_new_project(server_python: Path, tmp_path: Path) -> None:
     threadkeep = server_python.with_name("threadkeep")
     run(threadkeep, "new", "demo", cwd=tmp_path)

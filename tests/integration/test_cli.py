@@ -12,6 +12,7 @@ import threadkeep
 from tests.architecture.tree import ROOT
 from threadkeep.cli.main import exit_code, main
 from threadkeep.cli.new import FILES, template
+from threadkeep.cli.reference import EXAMPLE as EXAMPLE_FILE
 from threadkeep.cli.reference import pages
 from threadkeep.config.langgraph_json import GraphEntry, read_project
 from threadkeep.errors import (
@@ -182,6 +183,16 @@ def test_the_example_is_what_new_makes() -> None:
     for source, name in FILES.items():
         text = template(source).replace("{{name}}", EXAMPLE.name)
         assert (EXAMPLE / name).read_text(encoding="utf-8") == text, name
+
+
+def test_the_file_shown_on_the_page_is_one_that_is_served(tmp_path: Path) -> None:
+    file = tmp_path / "langgraph.json"
+    file.write_text("\n".join(EXAMPLE_FILE))
+    (tmp_path / ".env").write_text("KEY=value\n")
+    project = read_project(file)
+    assert [graph.graph_id for graph in project.graphs] == ["chat", "notes"]
+    assert project.warnings == ()
+    assert (project.environment, project.mount_prefix) == ({"KEY": "value"}, "/agents")
 
 
 @pytest.mark.parametrize("name", sorted(pages()))

@@ -12,8 +12,9 @@ from tests.integration import engine_graphs as made
 from tests.integration.deployment import body, deployed
 from tests.integration.engine_backends import Backend, backend, store_on
 from tests.integration.engine_waiting import begun, gate, on, others, until
+from threadkeep.background import leases
 from threadkeep.drivers.memory.resources import MemoryResourceStore
-from threadkeep.engine import settling
+from threadkeep.engine import executor, settling
 from threadkeep.errors import StorageError, UnavailableError
 from threadkeep.model.requests import RunRequest
 from threadkeep.savers.store import ItemStore
@@ -43,6 +44,57 @@ async def test_a_server_that_ends_lets_short_runs_end_by_themselves(
         gate.opened.set()
         await site.executor.drain(grace_seconds=5)
         assert (await site.runs.get("thread", run.run_id)).status == "success"
+
+
+@pytest.mark.parametrize("graph_id", ["blocking", "stubborn"])
+@pytest.mark.parametrize("is_cancelled_before", [False, True])
+async def test_a_server_that_ends_waits_for_no_node_that_does_not_stop(
+    backend: Backend,
+    gate: made.Gate,
+    monkeypatch: pytest.MonkeyPatch,
+    graph_id: str,
+    is_cancelled_before: bool,
+) -> None:
+    monkeypatch.setattr(executor, "LAST_GRACE_SECONDS", 0.01)
+    async with on(backend, gate, grace_seconds=3600.0) as site:
+        run = await begun(site, gate, graph_id)
+        if is_cancelled_before:
+            await site.runs.cancel("thread", run.run_id, action="interrupt", wait=False)
+        async with asyncio.timeout(5):
+            await site.executor.drain(grace_seconds=0.01)
+        ended = await site.runs.get("thread", run.run_id)
+        reason = "cancelled" if is_cancelled_before else "server_restarted"
+        assert (ended.status, ended.reason) == ("interrupted", reason)
+        await site.executor.drain(grace_seconds=3600)  # nothing is left to wait for
+        gate.opened.set()
+
+
+async def test_a_clock_that_leaps_ahead_gives_every_process_a_lease_to_renew_its_own(
+    gate: made.Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept = passed = 0.0
+    monkeypatch.setattr(leases, "_seconds_ahead", lambda: slept)
+    monkeypatch.setattr(leases, "_passed", lambda: passed)
+    clock = ManualClock()
+    resources = MemoryResourceStore(clock=clock)
+    graphs = {"waiting": made.waiting(gate)}
+    saver, store = InMemorySaver(), ItemStore(resources)
+    async with (
+        deployed(graphs, resources, saver, store, owner="first", has_background=False) as first,
+        deployed(graphs, resources, saver, store, owner="second", has_background=False) as second,
+    ):
+        run = await begun(first, gate, "waiting")
+        slept = 3600.0
+        clock.advance(3600)
+        await second.leases.beat()  # it wakes first
+        assert (await first.runs.get("thread", run.run_id)).status == "running"
+        await first.leases.beat()
+        passed = 31.0
+        await second.leases.beat()
+        assert (await first.runs.get("thread", run.run_id)).status == "running"
+        clock.advance(60)  # the first says nothing more
+        await second.leases.beat()
+        assert (await second.runs.get("thread", run.run_id)).reason == "server_restarted"
 
 
 async def test_a_lost_lease_stops_the_run_without_a_word_from_it(gate: made.Gate) -> None:

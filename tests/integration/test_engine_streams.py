@@ -12,6 +12,7 @@ from tests.integration.deployment import Deployment, deployed, heard, names, pay
 from tests.integration.engine_backends import Backend, backend, store_on
 from tests.integration.models import call
 from threadkeep.model.events import Event
+from threadkeep.model.queries import RunQuery
 from threadkeep.model.requests import STREAM_MODES, RunRequest
 
 __all__ = ["backend"]
@@ -294,3 +295,24 @@ async def test_many_readers_hear_the_same(site: Deployment) -> None:
     ]
     found = await asyncio.gather(heard(first), *(heard(other) for other in others))
     assert all(payloads(each, "custom") == list(range(2_000)) for each in found)
+
+
+async def test_a_reader_that_leaves_before_the_run_is_made_listens_no_more(
+    backend: Backend,
+) -> None:
+    gate = made.Gate()
+    graphs = {"waiting": made.waiting(gate)}
+    async with deployed(graphs, backend.resources, backend.saver, store_on(backend)) as site:
+        thread_id = await site.new_thread("thread")
+        request = RunRequest("waiting", thread_id, input={"log": []})
+        opening = asyncio.create_task(site.runs.open_stream(request))
+        await asyncio.sleep(0)
+        opening.cancel()
+        await asyncio.wait({opening})
+        assert opening.cancelled()
+        await gate.has_begun()
+        (run,) = (await site.runs.list(RunQuery(thread_id=thread_id))).rows
+        assert run.status == "running"
+        assert not site.bus.wanted(run.run_id)
+        gate.opened.set()
+        assert (await site.runs.join(thread_id, run.run_id)).run.status == "success"

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import threading
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -259,3 +260,65 @@ def test_what_one_holds_is_never_what_the_store_holds(store: ItemStore) -> None:
 def test_neither_or_both_of_store_and_address_is_refused() -> None:
     with pytest.raises(ConfigError):
         ItemStore()
+
+
+@pytest.mark.parametrize("verb", ["get", "put", "search", "list"])
+def test_a_text_is_no_namespace(store: ItemStore, verb: str) -> None:
+    wrong: Any = "ab"
+    operations: dict[str, Any] = {
+        "get": GetOp(wrong, "k"),
+        "put": PutOp(wrong, "k", {"v": 1}),
+        "search": SearchOp(wrong),
+        "list": ListNamespacesOp((MatchCondition("prefix", wrong),)),
+    }
+    with pytest.raises(InvalidRequestError, match="tuple of labels"):
+        store.batch([operations[verb]])
+    assert store.search(()) == []
+
+
+@pytest.mark.parametrize("limit", [1.5, None, "3"])
+def test_a_limit_is_a_whole_number(store: ItemStore, limit: Any) -> None:
+    with pytest.raises(InvalidRequestError, match="limit is"):
+        store.search(("a",), limit=limit)
+
+
+def test_a_forked_child_is_told_to_open_its_own(store: ItemStore) -> None:
+    store.put(("a",), "k", {"v": 1})
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            store.get(("a",), "k")
+        except StorageError as error:
+            os.write(writing, str(error).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with open(reading, "rb") as told:
+        assert b"open it again" in told.read()
+    os.waitpid(child, 0)
+    assert store.get(("a",), "k") is not None
+
+
+def test_calls_under_way_when_it_is_closed_are_answered(url: str) -> None:
+    store = ItemStore.from_url(url)
+    store.setup()
+    begun, answers = threading.Semaphore(0), list[Exception]()
+
+    def put_on() -> None:
+        try:
+            for number in range(10**6):
+                store.put(("a",), str(number), {"v": number})
+                begun.release()
+        except Exception as error:
+            answers.append(error)
+
+    threads = [threading.Thread(target=put_on, daemon=True) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for _ in threads:
+        begun.acquire()
+    store.close()
+    for thread in threads:
+        thread.join(10)
+    assert [type(answer) for answer in answers] == [StorageError] * 4

@@ -4,6 +4,7 @@ import random
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +118,38 @@ def test_a_saver_that_knows_nothing_goes_on_after_very_many_channels(
     read = saver.get_tuple(config("t"))
     assert read is not None
     assert read.checkpoint["channel_values"] == values
+
+
+class Source(str, Enum):  # noqa: UP042 - unlike a StrEnum's, its text is not what it equals
+    LOOP = "loop"
+
+
+@pytest.mark.parametrize(
+    ("question", "places"),
+    [
+        ({"source": "loop"}, [2, 1, 0]),
+        ({"source": Source.LOOP}, [2, 1, 0]),
+        ({"step": 1}, [1, 0]),
+        ({"step": 1.0, "source": "loop"}, [1, 0]),
+        ({"step": True}, [2]),
+        ({"step": 2**70}, [3]),
+    ],
+)
+def test_filters_on_source_and_step_mean_equality_whatever_the_type(
+    documents: DocumentStore, question: dict[str, Any], places: list[int]
+) -> None:
+    said: list[Any] = [
+        {"source": Source.LOOP, "step": 1.0},
+        {"source": "loop", "step": 1},
+        {"source": "loop", "step": True},
+        {"source": "other", "step": 2**70},
+    ]
+    saver = DocumentCheckpointSaver(documents)
+    for each in said:
+        saver.put(config("t"), checkpoint({}, {}), each, {})
+    steps: list[Any] = [one.metadata["step"] for one in saver.list(None, filter=question)]
+    wanted = [said[place]["step"] for place in places]
+    assert [(type(step), step) for step in steps] == [(type(step), step) for step in wanted]
 
 
 class Meddling(MessageSerializer):

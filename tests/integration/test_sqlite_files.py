@@ -348,6 +348,7 @@ def test_nothing_of_an_erased_thread_stays_in_the_files(tmp_path: Path) -> None:
 def test_a_prune_gives_back_to_the_disk_what_it_frees(tmp_path: Path) -> None:
     path = tmp_path / "d.db"
     store = opened(path)
+    store.setup()
     for number in range(1, 9):
         refs = [address(number)]
         body = bytes([number]) * 1_000_000

@@ -37,7 +37,9 @@ class RacedThreads:
 
 
 def service(site: Deployment, threads: Any) -> ThreadService:
-    state = StateService(threads, site.graphs, saver=site.saver, store=site.store)
+    state = StateService(
+        threads, site.graphs, saver=site.saver, store=site.store, updates=site.runs.updates
+    )
     return ThreadService(threads, runs=site.runs, state=state, saver=site.saver)
 
 
@@ -67,3 +69,41 @@ async def test_what_an_interrupted_delete_left_goes_with_the_next(backend: Backe
         with pytest.raises(NotFoundError):
             await service(site, site.resources.threads).delete(thread_id)
         assert await checkpoints(site, thread_id) == 0
+
+
+class Fleeting:
+    """Resources of which somebody deletes each new thread at once, a few times."""
+
+    def __init__(self, resources: Any, times: int) -> None:
+        self._resources = resources
+        self._threads = resources.threads
+        self.times = times
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._resources, name)
+
+    @property
+    def threads(self) -> Any:
+        return self
+
+    async def get(self, thread_id: str) -> Any:
+        return await self._threads.get(thread_id)
+
+    async def create(self, new: Any) -> Any:
+        made_thread = await self._threads.create(new)
+        if self.times:
+            self.times -= 1
+            await self._threads.delete(new.thread_id)
+        return made_thread
+
+
+async def test_a_run_that_makes_its_thread_makes_it_again_when_it_is_deleted_meanwhile(
+    backend: Backend,
+) -> None:
+    resources: Any = Fleeting(backend.resources, 3)
+    async with deployed(
+        {"steps": made.steps(1)}, resources, backend.saver, store_on(backend)
+    ) as site:
+        request = RunRequest("steps", "new", input={"log": []}, if_not_exists="create")
+        assert (await site.runs.wait(request)).run.status == "success"
+        assert resources.times == 0

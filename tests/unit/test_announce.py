@@ -83,3 +83,26 @@ def test_the_environment_wins_over_the_projects_and_what_left_the_file_goes(
     environment.take({})
     assert "FROM_THE_FILE" not in os.environ
     assert os.environ["FROM_THE_SHELL"] == "shell"
+
+
+def test_what_no_terminal_can_show_is_said_in_ascii(tmp_path: Path) -> None:
+    raw = io.BytesIO()
+    out = io.TextIOWrapper(raw, encoding="ascii")
+    error = GraphLoadError("graph 'a' cannot be loaded: ünï \ud800")
+    Announcer(out, as_json=False, folder=tmp_path).graph("a", 0.1, error)
+    assert rb"\xfcn\xef \ud800" in raw.getvalue()
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+@pytest.mark.parametrize("error", [BrokenPipeError(), OSError(28, "no room"), ValueError("closed")])
+def test_words_that_nobody_can_read_stop_nothing(
+    error: Exception, tmp_path: Path, *, as_json: bool
+) -> None:
+    class Gone(io.StringIO):
+        def write(self, text: str) -> int:
+            raise error
+
+    announcer = Announcer(Gone(), as_json=as_json, folder=tmp_path)
+    announcer.listening("http://here", database="x.db", graph_ids=["a"])
+    announcer.graph("a", 0.1, None)
+    announcer.stopping()

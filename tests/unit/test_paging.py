@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from threadkeep.errors import ConfigError, InvalidRequestError
@@ -31,6 +33,14 @@ def test_negative_pages_are_refused() -> None:
         page_of(limit=-1, offset=0, max_page_size=10)
     with pytest.raises(InvalidRequestError, match="offset is -1"):
         page_of(limit=1, offset=-1, max_page_size=10)
+
+
+@pytest.mark.parametrize("count", [1.5, "1", True, float("nan")])
+def test_pages_are_counted_in_whole_numbers(count: Any) -> None:
+    with pytest.raises(InvalidRequestError, match=r"limit is .*whole number"):
+        page_of(limit=count, offset=0, max_page_size=10)
+    with pytest.raises(InvalidRequestError, match=r"offset is .*whole number"):
+        page_of(limit=1, offset=count, max_page_size=10)
 
 
 def test_a_cut_page_says_where_to_go_on() -> None:

@@ -7,6 +7,7 @@ their lease ran out, those of a process of this host as soon as it is gone.
 
 import asyncio
 import logging
+import time
 
 from threadkeep.background.owners import release_gone
 from threadkeep.engine.executor import Executor
@@ -21,6 +22,37 @@ logger = logging.getLogger(__name__)
 BEATS_PER_LEASE = 3  # two may fail before a lease runs out
 
 
+class _ClockWatch:
+    """Notices that the clock leapt ahead, as when it is set or the machine has slept.
+
+    Every lease seems to have run out then, also those of processes that are well: each gets a whole
+    lease to renew them before any is taken for over.
+    """
+
+    def __init__(self, lease_seconds: float) -> None:
+        self._lease_seconds = lease_seconds
+        self._ahead = _seconds_ahead()
+        self._trusted_from = 0.0
+
+    def can_be_trusted(self) -> bool:
+        """Say whether what the clock says of leases is to be believed now."""
+        before, self._ahead = self._ahead, _seconds_ahead()
+        if self._ahead - before > self._lease_seconds / BEATS_PER_LEASE:
+            self._trusted_from = _passed() + self._lease_seconds
+            logger.warning("the clock leapt ahead by %.0f seconds", self._ahead - before)
+        return _passed() >= self._trusted_from
+
+
+def _seconds_ahead() -> float:
+    """Return by how much the clock is ahead of the time that really passes."""
+    return time.time() - _passed()
+
+
+def _passed() -> float:
+    """Return the seconds that really passed, since some time or other."""
+    return time.monotonic()
+
+
 class Leases:
     """The heartbeat of one process.
 
@@ -32,6 +64,7 @@ class Leases:
     def __init__(self, executor: Executor, resources: ResourceStore) -> None:
         self._executor = executor
         self._resources = resources
+        self._clock = _ClockWatch(executor.claim.lease_seconds)
 
     async def run(self) -> None:
         """Beat until cancelled; the first beat is at once.
@@ -62,8 +95,11 @@ class Leases:
                 elif (action := wished[run_id]) is not None:
                     self._executor.stop(run_id, action)
         runs = self._resources.runs
-        for run in [*await release_gone(runs), *await runs.release_expired()]:
+        for run in await release_gone(runs):
             await self._released(run)
+        if self._clock.can_be_trusted():
+            for run in await runs.release_expired():
+                await self._released(run)
 
     async def _released(self, run: Run) -> None:
         logger.warning(

@@ -7,7 +7,7 @@ from typing import Any
 from threadkeep.checkpoints.codec import Codec
 from threadkeep.checkpoints.get import Loaded, load_page
 from threadkeep.checkpoints.known import Known
-from threadkeep.checkpoints.metadata import INTEGERS, json_text
+from threadkeep.checkpoints.metadata import is_integer, json_text, text_of
 from threadkeep.checkpoints.steps import Steps
 from threadkeep.errors import InvalidFilterError
 from threadkeep.ports.documents import (
@@ -89,9 +89,8 @@ def next_page(
     """
     fields, entries = _split(listing.filter or {})
     if entries and position.metas is None:
-        position = replace(
-            position, metas=(yield from matching_metadata(listing.thread_id, entries))
-        )
+        metas = yield from matching_metadata(listing.thread_id, entries)
+        position = replace(position, metas=metas)
     where = _where(listing, fields)
     limit = PAGE_CHECKPOINTS if position.left is None else min(position.left, PAGE_CHECKPOINTS)
     if position.metas is not None:
@@ -100,7 +99,7 @@ def next_page(
             where.append(In("meta", sorted(refs)))
         else:
             limit = PAGE_CHECKPOINTS
-    find = Find(
+    page: Page = yield Find(
         CHECKPOINTS,
         listing.thread_id,
         where,
@@ -109,7 +108,6 @@ def next_page(
         limit=limit,
         children=WRITES,
     )
-    page: Page = yield find
     found = [document for document in page.documents if _has_meta(document, position.metas)]
     loaded = yield from load_page(found, page.children, codec, known)
     if _asks_for_no_parents(listing):
@@ -142,18 +140,12 @@ def _split(filter_: Mapping[str, Any]) -> tuple[list[Condition], list[HasEntry]]
         if text is None:
             raise InvalidFilterError(f"metadata filter {key!r}: {value!r} is no JSON value")
         if key == "source" and isinstance(value, str):
-            fields.append(Is("source", str(value)))
-        elif key == "step" and _is_integer(value):
+            fields.append(Is("source", text_of(value)))
+        elif key == "step" and is_integer(value):
             fields.append(Is("step", int(value)))
         elif not (key == "parents" and value == {}):
             entries.append(HasEntry("metadata", key, text))
     return fields, entries
-
-
-def _is_integer(value: Any) -> bool:
-    if isinstance(value, float):
-        return value.is_integer() and int(value) in INTEGERS
-    return isinstance(value, int) and not isinstance(value, bool) and value in INTEGERS
 
 
 def matching_metadata(thread_id: str | None, entries: list[HasEntry]) -> Steps[Metas]:

@@ -57,10 +57,15 @@ def store(metadata: Mapping[str, Any], draft: Draft) -> tuple[dict[str, Scalar],
     """
     rest: dict[Any, Any] = dict(metadata)
     fields: dict[str, Scalar] = {}
-    if type(rest.get("source")) is str:
-        fields["source"] = rest.pop("source")
-    if type(rest.get("step")) is int and rest["step"] in INTEGERS:
-        fields["step"] = rest.pop("step")
+    # An entry equal to text or to an integer is found as such; of another type it is kept beside.
+    if isinstance(rest.get("source"), str):
+        fields["source"] = text_of(rest["source"])
+        if type(rest["source"]) is str:
+            del rest["source"]
+    if is_integer(rest.get("step")):
+        fields["step"] = int(rest["step"])
+        if type(rest["step"]) is int:
+            del rest["step"]
     if rest == ONLY_PARENTS:
         return fields, True
     if not rest:
@@ -69,6 +74,18 @@ def store(metadata: Mapping[str, Any], draft: Draft) -> tuple[dict[str, Scalar],
     ref = draft.meta(plain, text, in_field=plain[0] & 15 == _JSON_TYPE)
     fields["meta"] = ref
     return fields, ref
+
+
+def text_of(value: str) -> str:
+    """Give the text itself where it is a subclass's, such as an enum's."""
+    return str.__str__(value)
+
+
+def is_integer(value: Any) -> bool:
+    """Tell whether a value is JSON-equal to an integer of 64 bits."""
+    if isinstance(value, float):
+        return value.is_integer() and int(value) in INTEGERS
+    return isinstance(value, int) and not isinstance(value, bool) and value in INTEGERS
 
 
 def load(plain: bytes, codec: Codec) -> dict[str, Any]:

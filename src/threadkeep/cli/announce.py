@@ -1,5 +1,6 @@
 """What ``threadkeep dev`` says: to people in lines, to programs (``--json``) in JSON lines."""
 
+import contextlib
 import json
 import sys
 import traceback
@@ -76,7 +77,12 @@ class Announcer:
         self._lines(json.dumps({"event": name} | fields))
 
     def _lines(self, *lines: str) -> None:
-        print(*lines, sep="\n", file=self._out, flush=True)
+        text = "\n".join(lines) + "\n"
+        if (encoding := getattr(self._out, "encoding", None)) is not None:
+            text = text.encode(encoding, "backslashreplace").decode(encoding)
+        # Nobody reads it, or there is no room for it: that is no reason not to serve.
+        with contextlib.suppress(OSError, ValueError):
+            print(text, end="", file=self._out, flush=True)
 
 
 def framed(title: str, lines: Sequence[str]) -> Sequence[str]:

@@ -16,7 +16,7 @@ import socket
 import ssl
 import sys
 from argparse import Namespace
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ from threadkeep.errors import ConfigError
 from threadkeep.server.entrance import Entrance
 from threadkeep.server.request_log import RequestLog
 
-DRAIN_SECONDS = 5  # for connections at the end; runs have their own time in the runtime
+DRAIN_SECONDS = 8  # for connections at the end: longer than runs get, so that these are answered
 STOPPED_AT_ONCE = 1
 BACKLOG = 2048  # connections that wait until they are accepted
 QUIET = ("uvicorn.error", "watchfiles.main", "httpx")  # their INFO lines say nothing new
@@ -95,6 +95,9 @@ class _Development:
             server.should_exit = True
             await serving
             opening.result()
+        else:
+            runtime: Any = opening.result()
+            server.drain = runtime.drain
         watching = self._watch(opening.result()) if self._is_watched(opening) else None
         await serving
         await _cancelled(watching)
@@ -147,7 +150,20 @@ class _Development:
 
 
 class _Server(uvicorn.Server):
-    """A server that leaves the signals to its caller."""
+    """A server that leaves the signals to its caller.
+
+    Attributes:
+        drain: Ends what executes; begun with the shutdown, so that who waits still gets an answer.
+    """
+
+    drain: Callable[[], Coroutine[Any, Any, None]] | None = None
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take no more connections, and close each as soon as it is answered."""
+        draining = None if self.drain is None else asyncio.create_task(self.drain())
+        await super().shutdown(sockets)
+        if draining is not None:
+            await draining
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

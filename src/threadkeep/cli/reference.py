@@ -20,6 +20,20 @@ STANDINGS: Mapping[Standing, str] = {
     "image": "Accepted in silence",
     "refused": "Refused, because going on without it would mislead",
 }
+# Every kind of value once; a test reads it as a project's file.
+EXAMPLE = """{
+  "dependencies": ["."],
+  "graphs": {
+    "chat": "./graph.py:graph",
+    "notes": {"path": "notes.agent:graph", "description": "Keeps notes."}
+  },
+  "env": ".env",
+  "store": {"ttl": {"default_ttl": 43200, "refresh_on_read": true}},
+  "http": {
+    "cors": {"allow_origins": ["https://app.example.com"], "allow_credentials": true},
+    "mount_prefix": "/agents"
+  }
+}""".splitlines()
 
 
 def pages() -> Mapping[str, str]:
@@ -91,7 +105,7 @@ def _config() -> Iterator[str]:
         yield f"| `{variable.name}` | {_number(default)} | {variable.unit} | {variable.says} |"
     yield from ("", "Refused, so that nobody relies on what is not there:", "")
     yield from (f"- `{name}`: {reason}." for name, reason in REFUSED.items())
-    yield from ("", "## langgraph.json")
+    yield from ("", "## langgraph.json", "", "```json", *EXAMPLE, "```")
     for standing, heading in STANDINGS.items():
         yield from ("", f"{heading}:", "", "| key | |", "|---|---|")
         found = {name: key for name, key in KEYS.items() if key.standing == standing}

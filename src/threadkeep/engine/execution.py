@@ -38,6 +38,7 @@ class Execution:
         work: Its graph being driven, once that has begun.
         stopping: Done once somebody has asked it to stop.
         settled: Done once nothing more will be recorded of it.
+        hurried: Done once nodes that do not stop are to be waited for no longer.
         stopped_for: Why it was asked to stop, or ``None``.
     """
 
@@ -49,6 +50,7 @@ class Execution:
         self.work: Work | None = None
         self.stopping: asyncio.Future[None] = loop.create_future()
         self.settled: asyncio.Future[None] = loop.create_future()
+        self.hurried: asyncio.Future[None] = loop.create_future()
         self.stopped_for: Stop | None = None
         self._inner: asyncio.Task[None] | None = None
 
@@ -69,6 +71,11 @@ class Execution:
             self._inner.cancel()
         if not self.stopping.done():
             self.stopping.set_result(None)
+
+    def hurry(self) -> None:
+        """Settle it without waiting for nodes that do not stop."""
+        if not self.hurried.done():
+            self.hurried.set_result(None)
 
 
 class StartGate:

@@ -26,6 +26,7 @@ from threadkeep.rules.run_states import SERVER_RESTARTED
 
 logger = logging.getLogger(__name__)
 
+LAST_GRACE_SECONDS = 1.0  # the same, when the process is to end
 GRACE_SECONDS = 30.0  # how long a stopped run's thread waits for a node that cannot be stopped
 
 
@@ -164,23 +165,26 @@ class Executor:
         await self._settler.erase(thread_id)
 
     async def drain(self, *, grace_seconds: float) -> None:
-        """Start nothing more, let what executes end, then stop what is left.
+        """Start nothing more, let what executes end, then stop what is left; again is no error.
+
+        Nodes that do not stop are waited for ``LAST_GRACE_SECONDS``: they end with the process.
 
         Args:
-            grace_seconds: How long runs may go on; stopped ones get ``grace_seconds`` of the
-                executor more at most, for nodes that do not stop.
+            grace_seconds: How long runs may go on.
         """
         self._is_draining = True
-        if not self._tasks:
-            return
-        _, left = await asyncio.wait(self._tasks, timeout=grace_seconds)
-        if not left:
-            return
-        unsettled = list(self._executions.values())
-        for execution in unsettled:
+        await self._settled(grace_seconds)
+        for execution in self._executions.values():
             execution.stop_for(Stop.SHUTDOWN)
-        if unsettled:
-            await asyncio.wait({execution.settled for execution in unsettled})
+        await self._settled(LAST_GRACE_SECONDS)
+        for execution in self._executions.values():
+            execution.hurry()
+        await self._settled(None)
+
+    async def _settled(self, seconds: float | None) -> None:
+        """Wait until no run executes here, at most so long."""
+        if unsettled := {execution.settled for execution in self._executions.values()}:
+            await asyncio.wait(unsettled, timeout=seconds)
 
     def _give_back(self) -> None:
         self._taken -= 1
@@ -224,7 +228,11 @@ class Executor:
         try:
             await asyncio.wait({inner, execution.stopping}, return_when=asyncio.FIRST_COMPLETED)
             if not inner.done():
-                await asyncio.wait({inner}, timeout=self._grace_seconds)
+                await asyncio.wait(
+                    {inner, execution.hurried},
+                    timeout=self._grace_seconds,
+                    return_when=asyncio.FIRST_COMPLETED,
+                )
         finally:
             release()
             if timer is not None:
@@ -261,12 +269,15 @@ class Executor:
         """Wait for threads that a stopped run left working, at most the grace."""
         if execution.stopped_for is None or not execution.threads.are_working:
             return
-        if not await execution.threads.ended(within_seconds=self._grace_seconds):
+        ended = asyncio.create_task(execution.threads.ended(within_seconds=self._grace_seconds))
+        either: set[asyncio.Future[Any]] = {ended, execution.hurried}
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        if not ended.done() or not ended.result():
+            ended.cancel()
             logger.error(
-                "a sync node of run %s goes on %s seconds after the run was stopped; its thread "
-                "is left behind and keeps a slot",
+                "a sync node of run %s goes on long after the run was stopped; its thread is left "
+                "behind and keeps a slot",
                 execution.run.run_id,
-                self._grace_seconds,
             )
 
 

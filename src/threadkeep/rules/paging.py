@@ -35,14 +35,20 @@ def page_of(*, limit: int | None, offset: int, max_page_size: int) -> Page:
     """Return the page a caller asked for, no larger than the bound.
 
     Raises:
-        InvalidRequestError: ``limit`` or ``offset`` is negative.
+        InvalidRequestError: ``limit`` or ``offset`` is negative, or no whole number.
     """
-    if limit is not None and limit < 0:
-        raise InvalidRequestError(f"limit is {limit}; it must not be negative")
-    if offset < 0:
-        raise InvalidRequestError(f"offset is {offset}; it must not be negative")
+    if limit is not None:
+        _check_count("limit", limit)
+    _check_count("offset", offset)
     wanted = max_page_size if limit is None else min(limit, max_page_size)
     return Page(wanted, min(offset, MAX_OFFSET))
+
+
+def _check_count(name: str, count: object) -> None:
+    if isinstance(count, bool) or not isinstance(count, int):
+        raise InvalidRequestError(f"{name} is {count!r}; it must be a whole number")
+    if count < 0:
+        raise InvalidRequestError(f"{name} is {count}; it must not be negative")
 
 
 def listing_of(rows: Sequence[T], *, page: Page, total: int) -> Listing[T]:

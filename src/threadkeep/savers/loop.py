@@ -1,8 +1,10 @@
 """An event loop in a thread of its own, for callers that have none."""
 
 import asyncio
-import threading
+import time
 from collections.abc import Coroutine
+from concurrent.futures import CancelledError, Future, wait
+from threading import Thread
 from typing import Any, TypeVar
 
 from threadkeep.errors import StorageError, UnavailableError
@@ -10,6 +12,7 @@ from threadkeep.errors import StorageError, UnavailableError
 T = TypeVar("T")
 
 WAIT_SECONDS = 120.0  # a call that takes longer is stuck: no read or write is near it
+LOOK_SECONDS = 0.5  # between looks whether a loop that was to answer has ended
 STOP_SECONDS = 10.0  # for what is scheduled to end; a thread that hangs dies with the process
 
 
@@ -18,17 +21,30 @@ class LoopThread:
 
     def __init__(self, name: str) -> None:
         self.loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self.loop.run_forever, name=name, daemon=True)
+        self._thread = Thread(target=self.loop.run_forever, name=name, daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """Stop the loop after what is scheduled, and end the thread; idempotent."""
+        """Stop the loop after what is under way, and end the thread; idempotent.
+
+        What is not answered by half of ``STOP_SECONDS`` is cancelled.
+        """
         if self.loop.is_closed():
             return
-        self.loop.call_soon_threadsafe(self.loop.stop)
+        asyncio.run_coroutine_threadsafe(_end(self.loop), self.loop)
         self._thread.join(STOP_SECONDS)
         if not self._thread.is_alive():
             self.loop.close()
+
+
+async def _end(loop: asyncio.AbstractEventLoop) -> None:
+    under_way = asyncio.all_tasks() - {asyncio.current_task()}
+    if under_way:
+        _, left = await asyncio.wait(under_way, timeout=STOP_SECONDS / 2)
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+    loop.stop()
 
 
 def post(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) -> T:
@@ -38,14 +54,17 @@ def post(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) -> T:
         StorageError: The loop has ended.
         UnavailableError: No answer within ``WAIT_SECONDS``; the work is cancelled.
     """
-    future = asyncio.run_coroutine_threadsafe(work, _open(loop, work))
+    future = _started(loop, work)
+    deadline = time.monotonic() + WAIT_SECONDS
+    while not wait([future], LOOK_SECONDS).done:
+        _check_open(loop)
+        if time.monotonic() > deadline:
+            future.cancel()
+            raise UnavailableError(f"no answer from the store in {WAIT_SECONDS:g} seconds")
     try:
-        return future.result(WAIT_SECONDS)
-    except TimeoutError as error:
-        if future.done():
-            raise
-        future.cancel()
-        raise UnavailableError(f"no answer from the store in {WAIT_SECONDS:g} seconds") from error
+        return future.result()
+    except CancelledError as error:
+        raise StorageError("the store was closed before it answered") from error
 
 
 async def hop(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) -> T:
@@ -56,7 +75,16 @@ async def hop(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) -> 
     """
     if loop is asyncio.get_running_loop():
         return await work
-    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, _open(loop, work)))
+    future = asyncio.wrap_future(_started(loop, work))
+    try:
+        while not (await asyncio.wait([future], timeout=LOOK_SECONDS))[0]:
+            _check_open(loop)
+    except asyncio.CancelledError:
+        future.cancel()
+        raise
+    if future.cancelled():
+        raise StorageError("the store was closed before it answered")
+    return future.result()
 
 
 def running_loop() -> asyncio.AbstractEventLoop | None:
@@ -67,10 +95,15 @@ def running_loop() -> asyncio.AbstractEventLoop | None:
         return None
 
 
-def _open(
-    loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Any]
-) -> asyncio.AbstractEventLoop:
-    if loop.is_closed():
+def _started(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) -> Future[T]:
+    try:
+        return asyncio.run_coroutine_threadsafe(work, loop)
+    except RuntimeError:  # what a closed loop answers
         work.close()
+        _check_open(loop)
+        raise
+
+
+def _check_open(loop: asyncio.AbstractEventLoop) -> None:
+    if loop.is_closed():
         raise StorageError("the store is closed")
-    return loop

@@ -11,6 +11,7 @@ Invariants:
 """
 
 import asyncio
+import os
 import threading
 from collections.abc import Iterable, Sequence
 from typing import Any, Self
@@ -28,7 +29,13 @@ from langgraph.store.base import (
 )
 from langgraph.store.base import Item as StoreItem
 
-from threadkeep.errors import ConfigError, InvalidRequestError, NotSupportedError
+from threadkeep.errors import (
+    ConfigError,
+    InvalidNamespaceError,
+    InvalidRequestError,
+    NotSupportedError,
+    StorageError,
+)
 from threadkeep.model.items import (
     DeleteItem,
     GetItem,
@@ -52,7 +59,16 @@ class ItemStore(BaseStore):
     latest update comes first.
     """
 
-    __slots__ = ("_driver", "_lock", "_loop", "_resources", "_thread", "_url", "ttl_config")
+    __slots__ = (
+        "_driver",
+        "_lock",
+        "_loop",
+        "_process",
+        "_resources",
+        "_thread",
+        "_url",
+        "ttl_config",
+    )
 
     supports_ttl = True
 
@@ -93,6 +109,7 @@ class ItemStore(BaseStore):
         self._driver: Driver | None = None
         self._thread: LoopThread | None = None
         self._loop = running_loop() if resources is not None else None
+        self._process = os.getpid()
 
     @classmethod
     def from_url(cls, url: str, *, index: Any = None, ttl: TTLConfig | None = None) -> "ItemStore":
@@ -173,8 +190,13 @@ class ItemStore(BaseStore):
 
     def _opened(self) -> tuple[ResourceStore, asyncio.AbstractEventLoop]:
         """Return the resource store and its loop, opening and setting up an address once."""
+        if self._loop is not None and os.getpid() != self._process:
+            raise StorageError(
+                "the store was opened before this process was forked; open it again here"
+            )
         with self._lock:
             if self._loop is None:
+                self._process = os.getpid()
                 self._thread = LoopThread("threadkeep-items")
                 self._loop = self._thread.loop
             if self._resources is None:
@@ -224,22 +246,24 @@ async def _rest(resources: ResourceStore, op: SearchOp, found: list[Item]) -> li
 def _operation(op: Op) -> ItemOperation:
     match op:
         case GetOp():
-            return GetItem(tuple(op.namespace), op.key, refresh=op.refresh_ttl)
+            return GetItem(_labels(op.namespace), op.key, refresh=op.refresh_ttl)
         case SearchOp():
             return _query(op, limit=op.limit, skip=0)
         case ListNamespacesOp():
             return _namespaces(op)
         case PutOp():
-            address = tuple(op.namespace), str(op.key)
+            address = _labels(op.namespace), str(op.key)
             if op.value is None:
                 return DeleteItem(*address)
             return PutItem(*address, op.value, ttl_minutes=op.ttl)
     raise InvalidRequestError(f"a store does not know the operation {type(op).__name__}")
 
 
-def _query(op: SearchOp, *, limit: int, skip: int) -> ItemQuery:
+def _query(op: SearchOp, *, limit: int | None, skip: int) -> ItemQuery:
+    if limit is None:
+        raise InvalidRequestError("limit is None; a search of items needs a whole number")
     return ItemQuery(
-        prefix=tuple(op.namespace_prefix),
+        prefix=_labels(op.namespace_prefix),
         filter=op.filter or {},
         limit=limit,
         offset=op.offset + skip,
@@ -254,7 +278,7 @@ def _namespaces(op: ListNamespacesOp) -> NamespaceQuery:
             raise InvalidRequestError(
                 f"list_namespaces takes one {condition.match_type} condition, not several"
             )
-        paths[condition.match_type] = tuple(condition.path)
+        paths[condition.match_type] = _labels(condition.path)
     return NamespaceQuery(
         prefix=paths.get("prefix", ()),
         suffix=paths.get("suffix", ()),
@@ -262,6 +286,14 @@ def _namespaces(op: ListNamespacesOp) -> NamespaceQuery:
         limit=op.limit,
         offset=op.offset,
     )
+
+
+def _labels(namespace: Any) -> Namespace:
+    if isinstance(namespace, str):  # its letters would be taken for labels
+        raise InvalidNamespaceError(
+            f"a namespace is a tuple of labels, as ({namespace!r},) is, not {namespace!r}"
+        )
+    return tuple(namespace)
 
 
 def _item(item: Item) -> StoreItem:

@@ -26,11 +26,13 @@ from threadkeep.model.runs import ACTIVE, Admission, CancelAction, NewRun, Run, 
 from threadkeep.model.threads import NewThread
 from threadkeep.ports.bus import EventBus, Subscription
 from threadkeep.ports.resources import ResourceStore
+from threadkeep.services.updates import Updates
 
 T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
+ADMISSIONS = 10  # tries, each with a thread made anew, while others go on deleting it
 POLL_SECONDS = 1.0  # how often a run that executes in another process is looked up
 
 
@@ -59,7 +61,11 @@ class RunStream:
 
 
 class RunService:
-    """Everything that is asked of runs, over HTTP or not."""
+    """Everything that is asked of runs, over HTTP or not.
+
+    Attributes:
+        updates: The threads on which no run begins, because their state is being changed.
+    """
 
     def __init__(
         self,
@@ -70,6 +76,7 @@ class RunService:
         *,
         poll_seconds: float = POLL_SECONDS,
     ) -> None:
+        self.updates = Updates()
         self._resources = resources
         self._executor = executor
         self._graphs = graphs
@@ -130,6 +137,7 @@ class RunService:
         try:
             run = await asyncio.shield(beginning)
         except asyncio.CancelledError:
+            await heard.aclose()
             if request.on_disconnect == "cancel":
                 self._spawn(self._abandon(beginning))
             raise
@@ -340,13 +348,15 @@ class RunService:
         claim = None if slot is None else self._executor.claim
         asked = request.thread_status_in
         runs = self._resources.runs
-        try:
-            return await runs.admit(new, claim=claim, thread_status_in=asked)
-        except NotFoundError:
-            if request.if_not_exists != "create":
-                raise
-        with contextlib.suppress(AlreadyExistsError):
-            await self._resources.threads.create(NewThread(new.thread_id, {}))
+        for _ in range(ADMISSIONS):
+            await self.updates.ended(new.thread_id)  # and at once, before another begins
+            try:
+                return await runs.admit(new, claim=claim, thread_status_in=asked)
+            except NotFoundError:
+                if request.if_not_exists != "create":
+                    raise
+            with contextlib.suppress(AlreadyExistsError):
+                await self._resources.threads.create(NewThread(new.thread_id, {}))
         return await runs.admit(new, claim=claim, thread_status_in=asked)
 
     def _start(self, admission: Admission, slot: Slot | None) -> None:

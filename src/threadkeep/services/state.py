@@ -27,6 +27,7 @@ from threadkeep.errors import (
 )
 from threadkeep.model.threads import Thread, ThreadState
 from threadkeep.ports.resources import ThreadRepo
+from threadkeep.services.updates import Updates
 
 if TYPE_CHECKING:  # at run time they come with the graphs, after the port is open
     from langchain_core.runnables import RunnableConfig
@@ -46,8 +47,15 @@ class StateService:
     """States of threads, through their graphs."""
 
     def __init__(
-        self, threads: ThreadRepo, graphs: Graphs, *, saver: Saver, store: BaseStore
+        self,
+        threads: ThreadRepo,
+        graphs: Graphs,
+        *,
+        saver: Saver,
+        store: BaseStore,
+        updates: Updates,
     ) -> None:
+        self._updates = updates
         self._threads = threads
         self._graphs = graphs
         self._saver = saver
@@ -145,6 +153,12 @@ class StateService:
             NotFoundError: No such thread or checkpoint, or its graph is not served any more.
             ThreadBusyError: A run of the thread is pending or running.
         """
+        async with self._updates.of(thread_id):
+            return await self._update(thread_id, values, as_node, checkpoint)
+
+    async def _update(
+        self, thread_id: str, values: Any, as_node: str | None, checkpoint: Mapping[str, Any] | None
+    ) -> "RunnableConfig":
         thread = await self._thread(thread_id)
         if thread.status == "busy":
             raise ThreadBusyError(thread_id)

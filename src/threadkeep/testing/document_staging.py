@@ -4,9 +4,6 @@ A driver's test file subclasses ``StagingSuite`` and overrides ``store``, as in
 ``DocumentStoreSuite``; a store that cannot stage is not asked.
 """
 
-from collections.abc import AsyncIterator
-from uuid import uuid4
-
 import pytest
 
 from threadkeep.errors import DocumentTooLargeError, InvalidRequestError
@@ -19,35 +16,14 @@ from threadkeep.ports.documents import (
 )
 from threadkeep.ports.staging import StagingDocumentStore
 from threadkeep.testing.builders import THREAD, address, checkpoint, item
-from threadkeep.testing.document_steps import is_new, page_of
+from threadkeep.testing.document_steps import StoreFixtures, is_new, page_of
 
 SOON_SECONDS = 0.01
 NEVER_SECONDS = 3600.0  # longer than any case: what commits does so for another reason
 
 
-class StagingSuite:
+class StagingSuite(StoreFixtures):
     """Subclass in a driver's tests."""
-
-    pytestmark = pytest.mark.anyio
-
-    @pytest.fixture
-    def store(self) -> StagingDocumentStore:
-        """Return a store; the cases set it up, use scopes of their own, and close it."""
-        raise NotImplementedError
-
-    @pytest.fixture
-    def anyio_backend(self) -> str:
-        return "asyncio"
-
-    @pytest.fixture
-    async def documents(self, store: StagingDocumentStore) -> AsyncIterator[StagingDocumentStore]:
-        await store.setup()
-        yield store
-        await store.close()
-
-    @pytest.fixture
-    def scope(self) -> Scope:
-        return Scope(f"suite-{uuid4()}", "agent.v1")
 
     async def test_a_staged_batch_commits_within_its_time(
         self, documents: StagingDocumentStore, scope: Scope

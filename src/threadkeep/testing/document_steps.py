@@ -1,6 +1,10 @@
-"""What cases of the document suite do again and again."""
+"""What cases of the document suites do again and again, and the fixtures they share."""
 
+from collections.abc import AsyncIterator
 from dataclasses import replace
+from uuid import uuid4
+
+import pytest
 
 from threadkeep.ports.documents import AsyncDocumentStore, Document, Find, Inserted, Scope
 
@@ -25,3 +29,28 @@ async def all_of(store: AsyncDocumentStore, scope: Scope, find: Find) -> list[Do
 def is_new(inserted: Inserted) -> bool:
     """Say whether a batch was written and met nothing."""
     return inserted.written and not inserted.present
+
+
+class StoreFixtures:
+    """Base of the suites for document stores."""
+
+    pytestmark = pytest.mark.anyio
+
+    @pytest.fixture
+    def store(self) -> AsyncDocumentStore:
+        """Return a store; the cases set it up, use scopes of their own, and close it."""
+        raise NotImplementedError
+
+    @pytest.fixture
+    def anyio_backend(self) -> str:
+        return "asyncio"
+
+    @pytest.fixture
+    async def documents(self, store: AsyncDocumentStore) -> AsyncIterator[AsyncDocumentStore]:
+        await store.setup()
+        yield store
+        await store.close()
+
+    @pytest.fixture
+    def scope(self) -> Scope:
+        return Scope(f"suite-{uuid4()}", "agent.v1")
