@@ -14,6 +14,8 @@
         AlreadyExistsError           a create met its own id
         ThreadBusyError              the thread has a run and the caller asked not to wait
         ThreadStatusError            the thread's status is none of those the caller asked for
+        LeaseHeldError               another holds the thread's lease
+        LeaseLostError               the thread's lease has passed to another
       NotSupportedError              this deployment's driver cannot do it
       ConfigError                    langgraph.json or the environment is wrong
         GraphLoadError               a graph of langgraph.json cannot be loaded
@@ -148,6 +150,29 @@ class ThreadStatusError(ConflictError):
         self.thread_id = thread_id
         self.status = status
         self.wanted = wanted
+
+
+class LeaseHeldError(ConflictError):
+    """Another holds the lease on the thread, and its time is not over."""
+
+    code = "lease_held"
+
+    def __init__(self, thread_id: str) -> None:
+        super().__init__(f"thread {thread_id!r} is leased to another; try again later")
+        self.thread_id = thread_id
+
+
+class LeaseLostError(ConflictError):
+    """The lease a write was made under is not the thread's any more; nothing was written."""
+
+    code = "lease_lost"
+
+    def __init__(self, thread_id: str) -> None:
+        super().__init__(
+            f"the lease on thread {thread_id!r} was given back, or has passed to another; "
+            "take it again, and read the thread anew"
+        )
+        self.thread_id = thread_id
 
 
 class NotSupportedError(ThreadkeepError):

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.architecture.tree import SOURCE
-from threadkeep.ports import bus, documents, resources
+from threadkeep.ports import bus, documents, resources, staging
 
 REPOS = {
     "assistants": resources.AssistantRepo,
@@ -19,8 +19,8 @@ REPOS = {
     ("port", "suites"),
     [
         (documents.AsyncDocumentStore, "document*.py"),
-        (documents.StagingDocumentStore, "document_staging.py"),
-        (documents.Staged, "document_staging.py"),
+        (staging.StagingDocumentStore, "document_staging.py"),
+        (staging.Staged, "document_staging.py"),
         (bus.EventBus, "bus.py"),
         (bus.Subscription, "bus.py"),
     ],

@@ -25,7 +25,7 @@ from threadkeep.ports.documents import (
     Scope,
 )
 from threadkeep.ports.drivers import open_driver
-from threadkeep.testing.savers import checkpoint, config
+from threadkeep.testing.saver_steps import checkpoint, config
 
 THREAD: RunnableConfig = {"configurable": {"thread_id": "chat"}}
 TURN_BYTES = 5000  # handed over per turn, every bound value counted
@@ -118,6 +118,26 @@ def test_a_conversation_is_read_in_three_requests_and_again_in_one(store: Counti
         assert len(store.reads) == requests
         assert reader.get_tuple(THREAD) is not None
         assert len(store.reads) == requests + 1
+
+
+def test_a_cold_read_is_three_queries_on_sqlite_at_any_length(tmp_path: Path) -> None:
+    path, counter = tmp_path / "chat.db", Counter()
+    with (
+        counted_connections({path: counter}),
+        DocumentCheckpointSaver.from_url(f"sqlite:///{path}") as saver,
+    ):
+        graph = chat.build(saver)
+        for turns in (30, 300):
+            thread: RunnableConfig = {"configurable": {"thread_id": str(turns)}}
+            state = {"messages": chat.history(turns), "turn": turns - 1}
+            graph.update_state(thread, state, as_node="model")
+            graph.invoke(chat.turn_input(turns), thread, durability="sync")
+            head = saver.get_tuple(thread)
+            assert head is not None
+            saver.put_writes(head.config, [("turn", 1)], "task")
+            before = counter.read().queries
+            assert DocumentCheckpointSaver(saver._documents).get_tuple(thread) is not None
+            assert counter.read().queries - before <= 3
 
 
 def test_a_listing_reads_each_document_once(store: CountingStore) -> None:

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from threadkeep.drivers.lift import InThreads
-from threadkeep.drivers.memory.documents import AsyncMemoryDocumentStore, MemoryDocumentStore
+from threadkeep.drivers.memory.async_documents import AsyncMemoryDocumentStore
+from threadkeep.drivers.memory.documents import MemoryDocumentStore
 from threadkeep.drivers.postgres.address import parse
 from threadkeep.drivers.postgres.database import PostgresDatabase
 from threadkeep.drivers.postgres.documents import (
@@ -15,7 +16,8 @@ from threadkeep.drivers.postgres.documents import (
 from threadkeep.drivers.sqlite.address import Address
 from threadkeep.drivers.sqlite.database import SqliteDatabase
 from threadkeep.drivers.sqlite.documents import AsyncSqliteDocumentStore, SqliteDocumentStore
-from threadkeep.ports.documents import AsyncDocumentStore, StagingDocumentStore
+from threadkeep.ports.documents import AsyncDocumentStore
+from threadkeep.ports.staging import StagingDocumentStore
 from threadkeep.testing.document_staging import StagingSuite
 from threadkeep.testing.documents import DocumentStoreSuite
 from threadkeep.testing.faces import Awaited

@@ -36,6 +36,7 @@ from threadkeep.ports.documents import (
     Is,
     Key,
     Page,
+    Pruning,
     Scalar,
     Scope,
 )
@@ -99,7 +100,9 @@ def batches(draw: st.DrawFn) -> Batch:
     documents = draw(st.lists(drawn, max_size=5))
     replacing = draw(st.lists(drawn, max_size=2))
     requires = draw(st.lists(named_keys(), max_size=1)) if documents or replacing else []
-    return Batch(documents, replacing, requires)
+    made = st.tuples(keys(CHECKPOINTS), st.sampled_from([0, 1 << 61]))
+    after = draw(st.lists(made, max_size=2)) if documents or replacing else []
+    return Batch(documents, replacing, requires, after)
 
 
 @st.composite
@@ -195,7 +198,8 @@ class TwoStores(RuleBasedStateMachine):
     @rule(scope=scopes, batch=batches())
     def insert(self, scope: Scope, batch: Batch) -> None:
         here, there = self.memory.insert(scope, batch), self.other.insert(scope, batch)
-        assert (here.written, list(here.present)) == (there.written, list(there.present))
+        assert replace(here, present=()) == replace(there, present=())
+        assert list(here.present) == list(there.present)
 
     @rule(scope=scopes, thread_id=threads, documents=st.lists(named_keys(), max_size=4))
     def remove(self, scope: Scope, thread_id: str, documents: list[tuple[str, Key]]) -> None:
@@ -205,6 +209,22 @@ class TwoStores(RuleBasedStateMachine):
     @rule(scope=scopes, thread_id=threads)
     def erase(self, scope: Scope, thread_id: str) -> None:
         assert self.memory.erase(scope, thread_id) == self.other.erase(scope, thread_id)
+
+    @rule(scope=scopes, source=threads, other=threads)
+    def copy(self, scope: Scope, source: str, other: str) -> None:
+        copied = self.memory.copy(scope, source, other)
+        assert copied == self.other.copy(scope, source, other)
+
+    @rule(
+        scope=scopes,
+        thread_id=threads,
+        gone=st.lists(keys(CHECKPOINTS), max_size=4),
+        orphans=st.lists(keys(CHECKPOINTS), max_size=4),
+    )
+    def prune(self, scope: Scope, thread_id: str, gone: list[Key], orphans: list[Key]) -> None:
+        pruning = Pruning(gone, orphans)
+        pruned = self.memory.prune(scope, thread_id, pruning)
+        assert pruned == self.other.prune(scope, thread_id, pruning)
 
     @rule(scope=scopes, find=finds())
     def find(self, scope: Scope, find: Find) -> None:

@@ -8,8 +8,8 @@ import asyncio
 import copy
 import random
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from operator import add
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
@@ -17,12 +17,14 @@ from typing import Annotated, Any, TypedDict
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, RemoveMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.channels.delta import DeltaChannel
 from langgraph.checkpoint.base import (
     BaseCheckpointSaver,
     ChannelVersions,
     Checkpoint,
     CheckpointMetadata,
     CheckpointTuple,
+    DeltaChannelHistory,
 )
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import InvalidUpdateError
@@ -60,7 +62,8 @@ def assert_same(theirs: CheckpointTuple | None, ours: CheckpointTuple | None) ->
         return
     assert place(theirs.config) == place(ours.config)
     assert place(theirs.parent_config) == place(ours.parent_config)
-    assert plain(theirs.checkpoint) == plain(ours.checkpoint)
+    # LangGraph leaves this key out of the stub it puts in exit mode; ours then has it as None.
+    assert plain({"updated_channels": None, **theirs.checkpoint}) == plain(ours.checkpoint)
     assert plain(theirs.metadata) == plain(ours.metadata)
     assert plain(theirs.pending_writes) == plain(ours.pending_writes)
 
@@ -72,6 +75,7 @@ class Both(BaseCheckpointSaver[str]):
         super().__init__()
         self.theirs, self.ours = InMemorySaver(), ours
         self.reads = 0
+        self.deltas = 0
         self._lock = threading.RLock()
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
@@ -113,6 +117,25 @@ class Both(BaseCheckpointSaver[str]):
         with self._lock:
             self.theirs.put_writes(config, writes, task_id, task_path)
             self.ours.put_writes(config, writes, task_id, task_path)
+
+    def get_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        with self._lock:
+            theirs = self.theirs.get_delta_channel_history(config=config, channels=channels)
+            ours = self.ours.get_delta_channel_history(config=config, channels=channels)
+            assert plain(theirs) == plain(ours)
+            self.deltas += len(ours)
+            return ours
+
+    async def aget_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        theirs = await self.theirs.aget_delta_channel_history(config=config, channels=channels)
+        ours = await self.ours.aget_delta_channel_history(config=config, channels=channels)
+        assert plain(theirs) == plain(ours)
+        self.deltas += len(ours)
+        return ours
 
     def delete_thread(self, thread_id: str) -> None:
         with self._lock:
@@ -162,12 +185,19 @@ def by_id(found: Sequence[CheckpointTuple]) -> list[CheckpointTuple]:
     return sorted(found, key=lambda one: one.checkpoint["id"], reverse=True)
 
 
+def extend(current: list[Any] | None, writes: Sequence[Any]) -> list[Any]:
+    """Reduce as a delta channel does: the state, and all writes of a step at once."""
+    return [*(current or []), *(each for one in writes for each in one)]
+
+
 class State(TypedDict, total=False):
     messages: Annotated[list[AnyMessage], add_messages]
     rows: Annotated[list[Any], add]
     table: list[Any]
     data: dict[str, Any]
     done: int
+    log: Annotated[list[Any], DeltaChannel(extend, snapshot_frequency=4)]
+    names: Annotated[list[Any], DeltaChannel(extend)]
 
 
 class Script:
@@ -196,6 +226,7 @@ class Script:
             (
                 self.append,
                 self.append,
+                self.log,
                 self.remove,
                 self.replace,
                 self.edit_in_place,
@@ -206,8 +237,12 @@ class Script:
         )
         return change(state)
 
+    def log(self, _: State) -> State:
+        return {"log": [self.row() for _ in range(3)], "names": [f"name {self.made}"]}
+
     def append(self, _: State) -> State:
         return {
+            "log": [self.message()],
             "messages": [self.message() for _ in range(self.random.randint(1, 9))],
             "rows": [self.row() for _ in range(self.random.randint(0, 30))],
         }
@@ -297,6 +332,64 @@ def compare_all(both: Both) -> None:
         list(both.list({"configurable": {"thread_id": THREAD, "checkpoint_ns": ""}}, before=before))
 
 
+def compare_histories(both: Both) -> None:
+    """Compare what made the values of the delta channels, at every checkpoint."""
+    thread: RunnableConfig = {"configurable": {"thread_id": THREAD}}
+    for found in both.list(thread):
+        both.get_delta_channel_history(config=found.config, channels=["log", "names", "none"])
+
+
+def compare_copy(both: Both) -> None:
+    """Copy the thread, and compare it with the other saver's own."""
+    both.ours.copy_thread(THREAD, "copy")
+    theirs = by_id(list(both.theirs.list({"configurable": {"thread_id": THREAD}})))
+    ours = list(both.ours.list({"configurable": {"thread_id": "copy"}}))
+    for one, other in zip(theirs, ours, strict=True):
+        for config in (other.config, other.parent_config):
+            if config is not None:
+                config["configurable"]["thread_id"] = THREAD
+        assert_same(one, other)
+
+
+def values_of(graph: Any, at: RunnableConfig) -> Any:
+    try:
+        state = graph.get_state(at)
+    except InvalidUpdateError:
+        return "two values for one channel"
+    return plain(state.values), state.next, len(state.interrupts)
+
+
+def another(saver: DocumentCheckpointSaver) -> DocumentCheckpointSaver:
+    """Return a saver of the same checkpoints that knows nothing yet."""
+    scope = saver._scope
+    return DocumentCheckpointSaver(
+        saver._documents, namespace=scope.namespace, agent_id=scope.agent_id
+    )
+
+
+def compare_pruned(script: Script, both: Both, keep_last: int) -> None:
+    """Prune the copy: the newest states are what they were, and the thread goes on."""
+    at: RunnableConfig = {"configurable": {"thread_id": "copy"}}
+    graph = build(script, both.ours)
+    before = [values_of(graph, one.config) for one in both.ours.list(root(at), limit=keep_last)]
+    both.ours.prune(["copy"], keep_last=keep_last)
+    for saver in (both.ours, another(both.ours)):
+        graph = build(script, saver)
+        after = [values_of(graph, one.config) for one in saver.list(root(at), limit=keep_last)]
+        assert before == after
+    both.ours.prune(["copy"], keep_last=keep_last)
+    if not before:
+        return
+    with suppress(RecursionError, InvalidUpdateError):
+        state = graph.get_state(at)
+        graph.invoke(Command(resume="go on") if state.interrupts else {"rows": ["more"]}, at)
+        assert "more" in graph.get_state(at).values["rows"] or state.interrupts
+
+
+def root(at: RunnableConfig) -> RunnableConfig:
+    return {"configurable": {**at["configurable"], "checkpoint_ns": ""}}
+
+
 def take_a_turn(script: Script, graph: Any, both: Both, *, awaiting: bool) -> None:
     config: RunnableConfig = {
         "configurable": {"thread_id": THREAD},
@@ -335,14 +428,16 @@ def read_the_same(seed: int, ours: DocumentCheckpointSaver) -> None:
     for turn in range(TURNS):
         take_a_turn(script, graph, both, awaiting=turn % 2 == 1)
         compare_all(both)
-    scope = ours._scope
-    both.ours = DocumentCheckpointSaver(  # knows nothing yet
-        ours._documents, namespace=scope.namespace, agent_id=scope.agent_id
-    )
+        compare_histories(both)
+        compare_copy(both)
+        compare_pruned(script, both, keep_last=1 + turn % 3)
+        both.ours.delete_thread("copy")
+    both.ours = another(ours)
     compare_all(both)
     take_a_turn(script, build(script, both), both, awaiting=False)
     compare_all(both)
     assert both.reads > 50
+    assert both.deltas > 20
 
 
 @pytest.mark.parametrize("driver", ["memory", "sqlite"])

@@ -16,7 +16,7 @@ from threadkeep.errors import CorruptionError, NotFoundError
 from threadkeep.ports.documents import DocumentStore, Fetched, Scope
 from threadkeep.ports.drivers import open_driver
 from threadkeep.savers.serde import MessageSerializer
-from threadkeep.testing.savers import checkpoint, config, conversation
+from threadkeep.testing.saver_steps import checkpoint, config, conversation
 
 
 @pytest.fixture(params=["memory", "sqlite"])

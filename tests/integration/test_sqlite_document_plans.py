@@ -127,3 +127,10 @@ def test_a_newest_page_over_namespaces_is_sorted_without_its_bodies(plans: Plans
     steps = plans.of(Find(CHECKPOINTS, "t", newest_first=True))
     assert "SEARCH d USING PRIMARY KEY (tid=?)" in steps
     assert "USE TEMP B-TREE FOR ORDER BY" in steps
+
+
+def test_the_newest_of_a_namespace_comes_with_its_writes_in_one_statement(plans: Plans) -> None:
+    steps = plans.of(Find(CHECKPOINTS, "t", [ROOT], newest_first=True, limit=1, children=WRITES))
+    assert "SEARCH d USING PRIMARY KEY (tid=? AND ns=?)" in steps
+    assert "SEARCH w USING PRIMARY KEY (tid=? AND ns=? AND id=?) LEFT-JOIN" in steps
+    assert not [each for each in steps if each.startswith(("SCAN d", "SCAN t", "SCAN w"))]

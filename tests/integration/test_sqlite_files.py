@@ -16,7 +16,7 @@ from threadkeep.drivers.sqlite.address import Address
 from threadkeep.drivers.sqlite.database import SqliteDatabase
 from threadkeep.drivers.sqlite.documents import SqliteDocumentStore
 from threadkeep.errors import ConfigError, SchemaTooNewError, StorageError
-from threadkeep.ports.documents import CHECKPOINTS, ITEMS, Batch, Below, Find, Scope
+from threadkeep.ports.documents import CHECKPOINTS, ITEMS, Batch, Below, Find, Pruning, Scope
 from threadkeep.ports.drivers import open_driver
 from threadkeep.testing.builders import address, blob, checkpoint, checkpoint_id, item
 
@@ -343,6 +343,21 @@ def test_nothing_of_an_erased_thread_stays_in_the_files(tmp_path: Path) -> None:
     assert b"<kept text>" in raw
     assert store.count(SCOPE, Find(ITEMS)) == 300
     store.close()
+
+
+def test_a_prune_gives_back_to_the_disk_what_it_frees(tmp_path: Path) -> None:
+    path = tmp_path / "d.db"
+    store = opened(path)
+    store.setup()
+    for number in range(1, 9):
+        refs = [address(number)]
+        body = bytes([number]) * 1_000_000
+        store.insert(SCOPE, Batch([item(number, body), checkpoint(number, refs=refs)]))
+    gone = [("", checkpoint_id(number)) for number in range(1, 8)]
+    assert store.prune(SCOPE, "thread-1", Pruning(gone)).documents == 7
+    assert store.fetch(SCOPE, "thread-1", [address(8)]).documents
+    store.close()
+    assert path.stat().st_size < 2_000_000
 
 
 def test_what_a_reader_kept_in_the_log_is_gone_after_the_reader_and_a_write(

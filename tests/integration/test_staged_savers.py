@@ -16,7 +16,7 @@ from threadkeep.drivers.sqlite.address import Address
 from threadkeep.drivers.sqlite.database import SqliteDatabase
 from threadkeep.drivers.sqlite.documents import AsyncSqliteDocumentStore, SqliteDocumentStore
 from threadkeep.errors import NotFoundError, UnavailableError
-from threadkeep.testing.savers import checkpoint, config
+from threadkeep.testing.saver_steps import checkpoint, config
 
 pytestmark = pytest.mark.anyio
 

@@ -5,14 +5,13 @@ The same storage id names the same data, so a second call opens a second client 
 """
 
 import contextlib
-import sqlite3
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from threadkeep.checkpoints.bodies import unseal
 from threadkeep.errors import CorruptionError
-from threadkeep.ports.documents import COLLECTIONS, Find, Scope
+from threadkeep.ports.documents import CHECKPOINTS, COLLECTIONS, DocumentStore, Find, Scope
 from threadkeep.ports.drivers import Driver, open_driver
 from threadkeep.savers.saver import AGENT_ID, NAMESPACE, DocumentCheckpointSaver
 
@@ -44,29 +43,37 @@ def _saver(driver: Driver, *, setup: bool) -> DocumentCheckpointSaver:
 
 
 def stored_bytes(storage: str) -> int:
-    """Say how much a storage takes."""
-    if storage in _memory:
-        return len(raw_bytes(storage))
-    with contextlib.closing(sqlite3.connect(_file(storage))) as connection:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    return _file(storage).stat().st_size
+    """Say how much the documents of a storage take, as they are stored."""
+    scope = Scope(NAMESPACE, AGENT_ID)
+    with _documents(storage) as store:
+        found = store.find(scope, Find(CHECKPOINTS, bodies=False)).documents
+        threads = {document.thread_id for document in found}
+        return sum(
+            usage.size_bytes
+            for thread_id in threads
+            for usage in store.measure(scope, thread_id).values()
+        )
 
 
 def raw_bytes(storage: str) -> bytes:
     """Give every byte a storage holds, and every body once more as it was before compression."""
     held: list[bytes] = [file.read_bytes() for file in _FOLDER.glob(f"{storage}.db*")]
-    with contextlib.ExitStack() as stack:
-        if storage in _memory:
-            driver = _memory[storage]
-        else:
-            driver = stack.enter_context(contextlib.closing(open_driver(_url(storage))))
-        store = driver.documents()
+    with _documents(storage) as store:
         for collection in COLLECTIONS:
             for document in store.find(Scope(NAMESPACE, AGENT_ID), Find(collection)).documents:
                 held += [document.body, repr((document.key, document.fields)).encode()]
                 with contextlib.suppress(CorruptionError):
                     held.append(unseal(document.body))
     return b"\n".join(held)
+
+
+@contextlib.contextmanager
+def _documents(storage: str) -> Iterator[DocumentStore]:
+    if storage in _memory:
+        yield _memory[storage].documents()
+        return
+    with contextlib.closing(open_driver(_url(storage))) as driver:
+        yield driver.documents()
 
 
 def drop(storage: str) -> None:

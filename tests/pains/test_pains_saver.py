@@ -21,7 +21,7 @@ from langgraph.types import Command, interrupt
 from tests.pains import saver_factories, types_stored
 from threadkeep import DocumentCheckpointSaver
 from threadkeep.errors import ThreadkeepError
-from threadkeep.testing.savers import checkpoint, config
+from threadkeep.testing.saver_steps import checkpoint, config
 
 Saver = DocumentCheckpointSaver
 
@@ -286,6 +286,32 @@ def test_p23_deleting_leaves_no_byte_in_any_namespace(storage: Storage) -> None:
     saver.delete_thread("t")
     assert b"canary-" not in storage.raw_bytes()
     assert read(saver, kept) == {"m": ["keep me"]}
+
+
+def test_p25_prune_keeps_the_head_and_frees_the_rest(storage: Storage) -> None:
+    saver = storage.open()
+    graph = chat_graph(saver)
+    for turn in range(8):
+        graph.invoke({"messages": [HumanMessage(f"m{turn}" + "x" * 2000)]}, config("t"))
+    wanted = graph.get_state(config("t")).values
+    before = storage.stored_bytes()
+    saver.prune(["t"])
+    assert len(list(saver.list(config("t")))) == 1
+    assert graph.get_state(config("t")).values == wanted
+    assert storage.stored_bytes() < before / 2
+    graph.invoke({"messages": [HumanMessage("next")]}, config("t"))
+    assert len(graph.get_state(config("t")).values["messages"]) == 18
+
+
+def test_p25_prune_of_a_delta_thread_loses_nothing(storage: Storage) -> None:
+    saver = storage.open()
+    graph = log_graph(saver, DeltaLog)
+    for turn in range(5):
+        graph.invoke({"log": [f"in{turn}"]}, config("t"))
+    wanted = graph.get_state(config("t")).values["log"]
+    assert len(wanted) == 10
+    saver.prune(["t"])
+    assert graph.get_state(config("t")).values["log"] == wanted
 
 
 def test_p27_four_clients_may_set_up_one_fresh_storage(storage: Storage) -> None:

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Sequence
 from contextlib import nullcontext
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -15,9 +16,9 @@ from threadkeep.checkpoints.get import get
 from threadkeep.checkpoints.known import HEADS, Known, Record
 from threadkeep.checkpoints.put import Put, put
 from threadkeep.checkpoints.steps import Insert, Pause, Steps
-from threadkeep.checkpoints.threads import is_later, ticks
 from threadkeep.checkpoints.writes import PutWrites, put_writes
 from threadkeep.errors import CorruptionError, NotFoundError
+from threadkeep.model.uuid_times import made_at, ticks, ticks_of
 from threadkeep.ports.documents import (
     CHECKPOINTS,
     PARTS,
@@ -213,11 +214,13 @@ def test_a_forgotten_thread_is_gone_from_memory() -> None:
 def test_the_time_of_an_id_is_told() -> None:
     ident = "1f1ecf86-ed03-64f4-8000-232f14ba3429"
     made = 0x1F1ECF86ED03 << 12 | 0x4F4
-    assert is_later(ident, made - 1)
-    assert not is_later(ident, made)
-    assert not is_later("1f1ecf86-ed03-44f4-8000-232f14ba3429", 0)  # another version of UUID
-    assert not is_later("no uuid", 0)
-    assert ticks(0) == 0x01B21DD213814000
+    assert made_at(ident) == made
+    assert made_at("1f1ecf86-ed03-44f4-8000-232f14ba3429") == 0  # another version of UUID
+    assert made_at("g" * 12 + "6" + "g" * 19) == made_at("no uuid") == 0
+    assert ticks(0) == ticks_of(datetime(1970, 1, 1, tzinfo=UTC)) == 0x01B21DD213814000
+    assert ticks(1_700_000_000_123_456_000) == ticks_of(
+        datetime.fromtimestamp(1_700_000_000, UTC) + timedelta(microseconds=123_456)
+    )
 
 
 def test_a_document_is_inline_up_to_its_limit() -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from threadkeep.checkpoints import bodies
 from threadkeep.checkpoints.codec import Codec
 from threadkeep.checkpoints.entries import Blob, Inline, Mark
+from threadkeep.checkpoints.terms import Terms
 from threadkeep.ports.documents import (
     BLOBS,
     ITEMS,
@@ -22,6 +23,8 @@ from threadkeep.ports.documents import (
 
 INLINE_BYTES = 40  # a plain up to this stands where it is named: an address and its key cost more
 DOCUMENT_BYTES = 64  # what a request spends on a document beside its body, roughly
+
+ANY_TERMS = Terms()
 
 Stored = Callable[[bytes], bool]
 
@@ -82,15 +85,18 @@ class Draft:
 
     def batches(
         self,
-        requires: Sequence[tuple[str, Key]] = (),
+        terms: Terms = ANY_TERMS,
         *,
         first: Sequence[Document] = (),
         replacing: Sequence[Document] = (),
     ) -> list[Batch]:
         """Cut everything into batches of at most ``READ_BYTES``, the last one completing it.
 
+        What goes ahead is named by nothing until the last batch comes, and a prune would take it
+        away: so the last one requires all of it.
+
         Args:
-            requires: What must be present for each of them to be written.
+            terms: On which each of them is written.
             first: Further documents of the last batch, kept where they are present.
             replacing: Further documents of the last batch.
         """
@@ -100,11 +106,12 @@ class Draft:
         for documents in self._new.values():
             for document in documents.values():
                 if held and size + _size(document) > READ_BYTES:
-                    cut.append(Batch(held, requires=requires))
+                    cut.append(_batch(terms, held))
                     held, size = [], 0
                 held.append(document)
                 size += _size(document)
-        return [*cut, Batch([*held, *first], replacing, requires)]
+        ahead = [(one.collection, one.key) for batch in cut for one in batch.documents]
+        return [*cut, _batch(terms, [*held, *first], replacing, ahead)]
 
     def _add(self, collection: str, plain: bytes, refs: tuple[bytes, ...] = ()) -> bytes:
         ref = self.codec.address(plain, refs)
@@ -130,6 +137,15 @@ class Draft:
 
     def _has(self, ref: bytes) -> bool:
         return any(ref in documents for documents in self._new.values()) or self._stored(ref)
+
+
+def _batch(
+    terms: Terms,
+    documents: Sequence[Document],
+    replacing: Sequence[Document] = (),
+    ahead: Sequence[tuple[str, Key]] = (),
+) -> Batch:
+    return Batch(documents, replacing, (*terms.requires, *ahead), terms.after, terms.lease)
 
 
 def _size(document: Document) -> int:

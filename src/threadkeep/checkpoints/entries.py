@@ -54,6 +54,18 @@ class Keyed(NamedTuple):
 Entry = Inline | Blob | Tree | Keyed | None
 
 
+def names_of(entry: Entry) -> Iterator[bytes]:
+    """Iterate over the addresses that an entry names itself."""
+    match entry:
+        case Blob(ref):
+            yield ref
+        case Tree(root, tail):
+            yield from (mark for mark in (root, *tail) if isinstance(mark, bytes))
+        case Keyed(entries):
+            for _, inner in entries:
+                yield from names_of(inner)
+
+
 def pack_marks(marks: Iterable[Mark], refs: list[bytes]) -> list[Any]:
     """Pack marks as runs; their addresses go to the end of ``refs``."""
     runs: list[Any] = []

@@ -80,8 +80,8 @@ def _watched_checkpoint(
     known.keep_documents(reader.checked)
     known.remember(record_of(loaded.place, row, document, lists))
     for writes in children:
-        known.note_refs(loaded.place, writes.refs)
         if any(index >= 0 for index in read_writes(writes)[1]):
+            known.note_refs(loaded.place, writes.refs)  # a special one may come to name others
             known.note_task(loaded.place, str(writes.key[2]))
     return loaded
 

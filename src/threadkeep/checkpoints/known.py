@@ -5,12 +5,12 @@ document because of what is known makes its batch require the checkpoint it is k
 """
 
 from collections import OrderedDict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
-from threadkeep.checkpoints.entries import Blob, Entry, Keyed, Tree
+from threadkeep.checkpoints.entries import Entry, names_of
 from threadkeep.checkpoints.values import ListMemories
 from threadkeep.ports.documents import CHECKPOINTS, PARTS, Document, Key
 
@@ -65,24 +65,13 @@ class Record:
     def _names(self) -> set[bytes]:
         named: set[bytes] = set()
         for entry in self.entries.values():
-            named.update(_entry_names(entry))
+            named.update(names_of(entry))
         for memory in self.lists.values():
             for level in memory.listing.levels:
                 named.update(level)
             if not memory.printed:  # its elements are serialized each time: none is handed over
                 named.update(mark for mark in memory.listing.marks if isinstance(mark, bytes))
         return named
-
-
-def _entry_names(entry: Entry) -> Iterator[bytes]:
-    match entry:
-        case Blob(ref):
-            yield ref
-        case Tree(root, tail):
-            yield from (mark for mark in (root, *tail) if isinstance(mark, bytes))
-        case Keyed(entries):
-            for _, inner in entries:
-                yield from _entry_names(inner)
 
 
 @dataclass(slots=True)
@@ -210,6 +199,11 @@ class Known:
             self._gone[thread_id] = max(at, self._gone.pop(thread_id, 0))
             while len(self._gone) > THREADS_GONE:
                 self._gone.popitem(last=False)
+
+    def begin_anew(self, thread_id: str) -> None:
+        """Take in that a thread that may have been deleted is stored again."""
+        with self._guard:
+            self._gone.pop(thread_id, None)
 
     def doubt(self) -> None:
         """Drop all that a put could rely on: some of it may not have been stored after all."""

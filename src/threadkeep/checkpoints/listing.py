@@ -89,7 +89,8 @@ def next_page(
     """
     fields, entries = _split(listing.filter or {})
     if entries and position.metas is None:
-        position = replace(position, metas=(yield from _matching(listing.thread_id, entries)))
+        metas = yield from matching_metadata(listing.thread_id, entries)
+        position = replace(position, metas=metas)
     where = _where(listing, fields)
     limit = PAGE_CHECKPOINTS if position.left is None else min(position.left, PAGE_CHECKPOINTS)
     if position.metas is not None:
@@ -147,7 +148,7 @@ def _split(filter_: Mapping[str, Any]) -> tuple[list[Condition], list[HasEntry]]
     return fields, entries
 
 
-def _matching(thread_id: str | None, entries: list[HasEntry]) -> Steps[Metas]:
+def matching_metadata(thread_id: str | None, entries: list[HasEntry]) -> Steps[Metas]:
     """Find the metadata documents that have all entries."""
     metas: set[tuple[str, bytes]] = set()
     after = None

@@ -15,6 +15,7 @@ from threadkeep.checkpoints.drafts import Draft
 from threadkeep.ports.documents import Scalar
 
 ONLY_PARENTS: Mapping[str, Any] = {"parents": {}}
+DELTA_COUNTERS = "counters_since_delta_snapshot"  # LangGraph's: by channel, on delta threads only
 INTEGERS = range(-(2**63), 2**63)  # what the declared field ``step`` holds
 
 _EXCLUDED = frozenset(  # LangGraph's own EXCLUDED_METADATA_KEYS

@@ -5,7 +5,7 @@ requires those checkpoints. Where one is gone, everything is written; where the 
 gone, nothing is.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,13 +15,15 @@ from threadkeep.checkpoints.codec import Codec, storing
 from threadkeep.checkpoints.drafts import Draft
 from threadkeep.checkpoints.entries import Entry
 from threadkeep.checkpoints.known import Known, Place, Record, Reliance
+from threadkeep.checkpoints.metadata import DELTA_COUNTERS
 from threadkeep.checkpoints.recall import recall
 from threadkeep.checkpoints.rows import OWN_KEYS, Row, row_plain, shape_plain
-from threadkeep.checkpoints.steps import Insert, Pause, Steps, UnderWay
+from threadkeep.checkpoints.steps import Pause, Steps, UnderWay
+from threadkeep.checkpoints.terms import ATTEMPTS, Terms, belonging, insert_all
 from threadkeep.checkpoints.threads import thread_is_stored
 from threadkeep.checkpoints.values import ListMemory, Path, encode
-from threadkeep.errors import NotFoundError
-from threadkeep.ports.documents import CHECKPOINTS, Batch, Document, Inserted
+from threadkeep.errors import NotFoundError, UnavailableError
+from threadkeep.ports.documents import CHECKPOINTS, Batch, Document, Key
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,7 @@ class Put:
         metadata: Its metadata, complete.
         under_way: Writes of the parent's tasks that are being stored: their values are this
             checkpoint's, and are handed over once if they are waited for.
+        lease: The lease it is written under, if any.
     """
 
     place: Place
@@ -42,6 +45,15 @@ class Put:
     checkpoint: Mapping[str, Any]
     metadata: Mapping[str, Any]
     under_way: UnderWay | None = None
+    lease: int | None = None
+
+    def ancestors(self) -> list[tuple[str, str]]:
+        """Name the checkpoints it says it follows or runs under, by namespace and id."""
+        _, namespace, checkpoint_id = self.place
+        own = [] if self.parent_id in (None, checkpoint_id) else [(namespace, self.parent_id)]
+        parents = self.metadata.get("parents")
+        named = parents.items() if isinstance(parents, Mapping) else ()
+        return [(str(each), ident) for each, ident in (*own, *named) if isinstance(ident, str)]
 
     def parent_place(self) -> Place | None:
         """Name the parent, unless the checkpoint is being put over itself."""
@@ -68,7 +80,10 @@ def put(request: Put, codec: Codec, known: Known) -> Steps[None]:
     keeps the parent's entry, whatever the value given.
 
     Raises:
-        NotFoundError: The thread was deleted after the parent was stored.
+        NotFoundError: The thread was deleted after the parent was stored; or the parent is gone,
+            and the value of a ``DeltaChannel`` is made from it.
+        LeaseLostError: The lease it was to be written under is another's.
+        UnavailableError: What it handed over was pruned at each of ``ATTEMPTS``.
         ValueNotStorableError: The serializer refuses a value; nothing is written.
     """
     place = request.parent_place()
@@ -85,27 +100,51 @@ def put(request: Put, codec: Codec, known: Known) -> Steps[None]:
             reliance = Reliance([parent, *sources], set())
             _adopt(encoded, request, parent)
             encoded.draft.without(reliance.stored)
+        elif _needs_ancestors(request):
+            raise NotFoundError("checkpoint", place[2])
     if parent is not None:
         reliance.used.add(parent.key)
-    batches, record = _finish(request, encoded, tuple(reliance.used))
-    written = yield from _insert(batches)
-    if not written:
-        if not (yield from thread_is_stored(request.place[0])):
-            raise NotFoundError("thread", request.place[0])
-        encoded = _encode(request, None, Draft(request.place[0], codec))
-        batches, record = _finish(request, encoded, ())
-        yield from _insert(batches)
+    batches, record = _finish(request, encoded, _terms(request, reliance.used))
+    if (yield from insert_all(request.place[0], batches)) is None:
+        batches, record = yield from _put_whole(request, codec)
     known.remember(record)
     known.keep_documents([one for batch in batches for one in batch.documents])
+
+
+def _put_whole(request: Put, codec: Codec) -> Steps[tuple[list[Batch], Record]]:
+    """Store a checkpoint that can rely on no other, because one it relied on is gone."""
+    encoded = _encode(request, None, Draft(request.place[0], codec))
+    batches, record = _finish(request, encoded, _terms(request, ()))
+    for _ in range(ATTEMPTS):
+        if request.ancestors() and not (yield from thread_is_stored(request.place[0])):
+            raise NotFoundError("thread", request.place[0])
+        if request.parent_id is not None and _needs_ancestors(request):
+            raise NotFoundError("checkpoint", request.parent_id)
+        if (yield from insert_all(request.place[0], batches)) is not None:
+            return batches, record
+    raise UnavailableError(f"thread {request.place[0]!r} is pruned all the time; try again")
+
+
+def _terms(request: Put, used: Collection[tuple[str, Key]]) -> Terms:
+    """Say what must be so: what was relied on is there, and nothing it follows was erased."""
+    others = [each for each in request.ancestors() if (CHECKPOINTS, each) not in used]
+    return Terms(tuple(used), belonging(others), request.lease)
+
+
+def _needs_ancestors(request: Put) -> bool:
+    """Tell whether the value of a ``DeltaChannel`` is made from the parent's writes."""
+    counters = request.metadata.get(DELTA_COUNTERS)
+    checkpoint = request.checkpoint
+    return isinstance(counters, Mapping) and any(
+        name in checkpoint["channel_versions"] and name not in checkpoint["channel_values"]
+        for name in counters
+    )
 
 
 def _sources(request: Put, known: Known, parent: Record | None) -> list[Record]:
     """Find what is known of the checkpoints whose documents may be left out."""
     sources = [] if parent is None else [parent]
-    parents = request.metadata.get("parents")
-    for namespace, checkpoint_id in parents.items() if isinstance(parents, Mapping) else ():
-        if not isinstance(checkpoint_id, str):
-            continue
+    for namespace, checkpoint_id in request.ancestors():
         record = known.record((request.place[0], namespace, checkpoint_id))
         if record is not None and record not in sources:
             sources.append(record)
@@ -155,7 +194,7 @@ def _adopt(encoded: _Encoded, request: Put, parent: Record) -> None:
     encoded.lists |= {path: memory for path, memory in parent.lists.items() if path[0] in kept}
 
 
-def _finish(request: Put, encoded: _Encoded, requires: Sequence[Any]) -> tuple[list[Batch], Record]:
+def _finish(request: Put, encoded: _Encoded, terms: Terms) -> tuple[list[Batch], Record]:
     """Make the batches that store a checkpoint, and what is known once they are written."""
     checkpoint, draft = request.checkpoint, encoded.draft
     thread_id, namespace, checkpoint_id = request.place
@@ -190,13 +229,4 @@ def _finish(request: Put, encoded: _Encoded, requires: Sequence[Any]) -> tuple[l
         encoded.lists,
         [shape_ref, *([meta] if isinstance(meta, bytes) else [])],
     )
-    return draft.batches(requires, replacing=[document]), record
-
-
-def _insert(batches: Sequence[Batch]) -> Steps[bool]:
-    """Write batches in order, as long as what they require is there."""
-    for batch in batches:
-        inserted: Inserted = yield Insert(batch)
-        if not inserted.written:
-            return False
-    return True
+    return draft.batches(terms, replacing=[document]), record

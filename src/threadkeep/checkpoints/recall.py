@@ -8,7 +8,7 @@ from threadkeep.checkpoints.reading import Documents, Reader, fetch, naming, sti
 from threadkeep.checkpoints.rows import Row, read_row
 from threadkeep.checkpoints.steps import Steps
 from threadkeep.checkpoints.values import ListMemory, Path
-from threadkeep.errors import CorruptionError, NotFoundError
+from threadkeep.errors import CorruptionError
 from threadkeep.ports.documents import CHECKPOINTS, Document, Find, Is, Page
 
 
@@ -16,10 +16,9 @@ def recall(place: Place, codec: Codec) -> Steps[Record | None]:
     """Read how a checkpoint is stored, without its values.
 
     Returns:
-        What is known of it then, or ``None`` when it is not stored.
+        What is known of it then, or ``None`` when it is not stored, or not any more.
 
     Raises:
-        NotFoundError: It was deleted while it was read.
         CorruptionError: A document it names is missing, or is not what it should be.
     """
     thread_id, namespace, checkpoint_id = place
@@ -40,7 +39,7 @@ def recall(place: Place, codec: Codec) -> Steps[Record | None]:
     except CorruptionError:
         if (yield from still_stored([document])):
             raise
-        raise NotFoundError("thread", thread_id) from None
+        return None
     reader = Reader(codec, found, found.keys())
     with naming(document):
         return record_of(place, row_of(document, reader), document, _lists_of(document, reader))

@@ -20,10 +20,14 @@ from threadkeep.ports.documents import (
     DocumentStore,
     Find,
     Key,
+    Pruning,
     Scope,
 )
 
 T = TypeVar("T")
+
+
+Store = DocumentStore | AsyncDocumentStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,10 @@ class Insert:
     """Ask for ``DocumentStore.insert``; answered with ``Inserted``."""
 
     batch: Batch
+
+    def ask(self, store: Store, scope: Scope) -> Any:
+        """Hand the request to either face: its answer, or what awaits it."""
+        return store.insert(scope, self.batch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +49,10 @@ class Fetch:
     refs: Sequence[bytes]
     nodes: bool = False
 
+    def ask(self, store: Store, scope: Scope) -> Any:
+        """See ``Insert.ask``."""
+        return store.fetch(scope, self.thread_id, self.refs, nodes=self.nodes)
+
 
 @dataclass(frozen=True, slots=True)
 class Remove:
@@ -49,12 +61,81 @@ class Remove:
     thread_id: str
     documents: Sequence[tuple[str, Key]]
 
+    def ask(self, store: Store, scope: Scope) -> Any:
+        """See ``Insert.ask``."""
+        return store.remove(scope, self.thread_id, self.documents)
+
 
 @dataclass(frozen=True, slots=True)
 class Erase:
     """Ask for ``DocumentStore.erase``; answered with the number erased."""
 
     thread_id: str
+
+    def ask(self, store: Store, scope: Scope) -> Any:
+        """See ``Insert.ask``."""
+        return store.erase(scope, self.thread_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """Ask for ``DocumentStore.copy``; answered with the number copied."""
+
+    source: str
+    target: str
+
+    def ask(self, store: Store, scope: Scope) -> Any:
+        """See ``Insert.ask``."""
+        return store.copy(scope, self.source, self.target)
+
+
+@dataclass(frozen=True, slots=True)
+class Prune:
+    """Ask for ``DocumentStore.prune``; answered with ``Pruned``."""
+
+    thread_id: str
+    pruning: Pruning
+
+    def ask(self, store: Store, scope: Scope) -> Any:
+        """See ``Insert.ask``."""
+        return store.prune(scope, self.thread_id, self.pruning)
+
+
+@dataclass(frozen=True, slots=True)
+class TakeLease:
+    """Ask for ``DocumentStore.lease``; answered with its token or ``None``."""
+
+    thread_id: str
+    seconds: float
+
+    def ask(self, store: Store, scope: Scope) -> Any:
+        """See ``Insert.ask``."""
+        return store.lease(scope, self.thread_id, self.seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class ExtendLease:
+    """Ask for ``DocumentStore.extend_lease``; answered with whether it still was the thread's."""
+
+    thread_id: str
+    token: int
+    seconds: float
+
+    def ask(self, store: Store, scope: Scope) -> Any:
+        """See ``Insert.ask``."""
+        return store.extend_lease(scope, self.thread_id, self.token, self.seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseLease:
+    """Ask for ``DocumentStore.release_lease``; answered with ``None``."""
+
+    thread_id: str
+    token: int
+
+    def ask(self, store: Store, scope: Scope) -> Any:
+        """See ``Insert.ask``."""
+        return store.release_lease(scope, self.thread_id, self.token)
 
 
 class UnderWay(Protocol):
@@ -76,42 +157,27 @@ class Pause:
     until: UnderWay
 
 
-Request = Insert | Fetch | Find | Remove | Erase | Pause
+LeaseRequest = TakeLease | ExtendLease | ReleaseLease
+Request = Insert | Fetch | Find | Remove | Erase | Copy | Prune | LeaseRequest | Pause
 Steps = Generator[Request, Any, T]
 
 
 def perform(request: Request, store: DocumentStore, scope: Scope) -> Any:
     """Answer one request from a blocking store."""
-    match request:
-        case Insert(batch):
-            return store.insert(scope, batch)
-        case Fetch(thread_id, refs, nodes):
-            return store.fetch(scope, thread_id, refs, nodes=nodes)
-        case Find():
-            return store.find(scope, request)
-        case Remove(thread_id, documents):
-            return store.remove(scope, thread_id, documents)
-        case Erase(thread_id):
-            return store.erase(scope, thread_id)
-        case Pause(until):
-            return until.wait()
+    if isinstance(request, Find):
+        return store.find(scope, request)
+    if isinstance(request, Pause):
+        return request.until.wait()
+    return request.ask(store, scope)
 
 
 async def aperform(request: Request, store: AsyncDocumentStore, scope: Scope) -> Any:
     """Answer one request from an awaiting store."""
-    match request:
-        case Insert(batch):
-            return await store.insert(scope, batch)
-        case Fetch(thread_id, refs, nodes):
-            return await store.fetch(scope, thread_id, refs, nodes=nodes)
-        case Find():
-            return await store.find(scope, request)
-        case Remove(thread_id, documents):
-            return await store.remove(scope, thread_id, documents)
-        case Erase(thread_id):
-            return await store.erase(scope, thread_id)
-        case Pause(until):
-            return await until.await_()
+    if isinstance(request, Find):
+        return await store.find(scope, request)
+    if isinstance(request, Pause):
+        return await request.until.await_()
+    return await request.ask(store, scope)
 
 
 def run(steps: Steps[T], store: DocumentStore, scope: Scope) -> T:

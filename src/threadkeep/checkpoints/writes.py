@@ -17,16 +17,15 @@ from threadkeep.checkpoints.drafts import Draft, nothing_stored
 from threadkeep.checkpoints.entries import Entry, pack, unpack
 from threadkeep.checkpoints.known import Known, Place, Reliance
 from threadkeep.checkpoints.reading import Reader
-from threadkeep.checkpoints.steps import Insert, Steps
+from threadkeep.checkpoints.steps import Steps
+from threadkeep.checkpoints.terms import ATTEMPTS, Terms, belonging, insert_all
 from threadkeep.checkpoints.threads import thread_is_stored
 from threadkeep.checkpoints.values import encode
-from threadkeep.errors import CorruptionError, NotFoundError
+from threadkeep.errors import CorruptionError, NotFoundError, UnavailableError
 from threadkeep.ports.documents import (
     WRITES,
-    Batch,
     Document,
     Find,
-    Inserted,
     Is,
     Page,
     Scalar,
@@ -52,35 +51,44 @@ class PutWrites:
         writes: Channel and value, in order.
         task_id: The task that made them.
         task_path: Its place among the tasks of the step.
+        lease: The lease they are written under, if any.
     """
 
     place: Place
     writes: Sequence[tuple[str, Any]]
     task_id: str
     task_path: str
+    lease: int | None = None
 
 
 def put_writes(request: PutWrites, codec: Codec, known: Known) -> Steps[None]:
     """Store a task's writes; all values are serialized before the first request.
 
     Raises:
-        NotFoundError: The thread was deleted after the checkpoint was stored.
+        NotFoundError: The thread was deleted after the checkpoint was made.
+        LeaseLostError: The lease they were to be written under is another's.
+        UnavailableError: What was handed over was pruned at each of ``ATTEMPTS``.
         ValueNotStorableError: The serializer refuses a value; nothing is written.
     """
+    thread_id = request.place[0]
     record = known.record(request.place)
     reliance = Reliance([record] if record else [], set())
-    draft = Draft(request.place[0], codec, reliance.stored)
+    draft = Draft(thread_id, codec, reliance.stored)
     special, regular = _encode(request, draft)
+    terms = Terms((*reliance.used,), (), request.lease)
+    after = Terms((), belonging([request.place[1:]]), request.lease)
     if reliance.used:
-        full = Draft(request.place[0], codec, nothing_stored)
+        full = Draft(thread_id, codec, nothing_stored)
         _encode(request, full)
-        written = yield from _store(request, draft, special, regular, known, [*reliance.used])
-        if written:
+        if (yield from _store(request, draft, special, regular, known, terms)):
             return
-        if not (yield from thread_is_stored(request.place[0])):
-            raise NotFoundError("thread", request.place[0])
+        if not (yield from thread_is_stored(thread_id)):
+            raise NotFoundError("thread", thread_id)
         draft = full
-    yield from _store(request, draft, special, regular, known, [])
+    for _ in range(ATTEMPTS):
+        if (yield from _store(request, draft, special, regular, known, after)):
+            return
+    raise UnavailableError(f"thread {thread_id!r} is pruned all the time; try again")
 
 
 def _store(
@@ -89,28 +97,29 @@ def _store(
     special: Writes,
     regular: Writes,
     known: Known,
-    requires: Sequence[Any],
+    terms: Terms,
 ) -> Steps[bool]:
     again = known.has_writes(request.place, request.task_id)
     replacing = [_document(request, index, {index: write}) for index, write in special.items()]
     first = [_document(request, 0, regular)] if regular and not again else []
-    batches = draft.batches(requires, first=first, replacing=replacing)
-    for batch in batches:
-        inserted: Inserted = yield Insert(batch)
-        if not inserted.written:
+    batches = draft.batches(terms, first=first, replacing=replacing)
+    if first or replacing:
+        done = yield from insert_all(request.place[0], batches)
+        if done is None:
             return False
-        again = again or (WRITES, _key(request, 0)) in inserted.present
-    if regular and again:
-        yield from _add_missing(request, regular, requires)
-    known.note_refs(request.place, draft.refs())
+        again = again or any((WRITES, _key(request, 0)) in each.present for each in done)
+    if regular and again and not (yield from _add_missing(request, draft, regular, terms)):
+        return False
+    if first and not again:  # what is kept instead, or replaced later, names other documents
+        known.note_refs(request.place, first[0].refs)
     known.keep_documents([one for batch in batches for one in batch.documents])
     if regular:
         known.note_task(request.place, request.task_id)
     return True
 
 
-def _add_missing(request: PutWrites, regular: Writes, requires: Sequence[Any]) -> Steps[None]:
-    """Store the writes whose index the task has none at."""
+def _add_missing(request: PutWrites, draft: Draft, regular: Writes, terms: Terms) -> Steps[bool]:
+    """Store the writes whose index the task has none at, with the documents they name."""
     thread_id, namespace, checkpoint_id = request.place
     while True:
         page: Page = yield Find(
@@ -125,12 +134,14 @@ def _add_missing(request: PutWrites, regular: Writes, requires: Sequence[Any]) -
         stored = {index for document in page.documents for index in read_writes(document)[1]}
         missing = {index: write for index, write in regular.items() if index not in stored}
         if not missing:
-            return
+            return True
         part = _free_part([document.key[3] for document in page.documents], min(missing))
-        batch = Batch([_document(request, part, missing)], requires=requires)
-        inserted: Inserted = yield Insert(batch)
-        if not inserted.written or not inserted.present:
-            return
+        document = _document(request, part, missing)
+        done = yield from insert_all(thread_id, draft.batches(terms, first=[document]))
+        if done is None:
+            return False
+        if not done[-1].present:
+            return True
 
 
 def _free_part(taken: Sequence[Scalar], wanted: int) -> int:
@@ -188,18 +199,26 @@ def read_writes(document: Document) -> tuple[str, Writes]:
         raise CorruptionError("a pending write cannot be read") from error
 
 
-def pending(documents: Sequence[Document], reader: Reader) -> list[tuple[str, str, Any]]:
-    """Make the pending writes of one checkpoint, in the order they are applied.
+def ordered(documents: Sequence[Document]) -> list[tuple[str, str, Entry]]:
+    """State the pending writes of one checkpoint, in the order they are applied.
 
     Source: ``langgraph.checkpoint.base.writes_sort_key``.
+
+    Returns:
+        Task, channel and value of each.
     """
     found: dict[tuple[str, int], tuple[str, str, Entry]] = {}
     for document in sorted(documents, key=lambda document: document.key[2:]):
         path, writes = read_writes(document)
         for index, (channel, entry) in writes.items():
             found.setdefault((str(document.key[2]), index), (path, channel, entry))
-    ordered = sorted(
+    by_place = sorted(
         (path, task_id, index, channel, entry)
         for (task_id, index), (path, channel, entry) in found.items()
     )
-    return [(task, channel, reader.value(entry)) for _, task, _, channel, entry in ordered]
+    return [(task_id, channel, entry) for _, task_id, _, channel, entry in by_place]
+
+
+def pending(documents: Sequence[Document], reader: Reader) -> list[tuple[str, str, Any]]:
+    """Make the pending writes of one checkpoint; see ``ordered``."""
+    return [(task, channel, reader.value(entry)) for task, channel, entry in ordered(documents)]

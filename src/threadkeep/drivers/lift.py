@@ -14,6 +14,8 @@ from threadkeep.ports.documents import (
     Inserted,
     Key,
     Page,
+    Pruned,
+    Pruning,
     Scope,
     Usage,
 )
@@ -66,6 +68,26 @@ class InThreads:
     async def erase(self, scope: Scope, thread_id: str) -> int:
         """See ``DocumentStore.erase``."""
         return await self._call(partial(self._store.erase, scope, thread_id))
+
+    async def copy(self, scope: Scope, source: str, target: str) -> int:
+        """See ``DocumentStore.copy``."""
+        return await self._call(partial(self._store.copy, scope, source, target))
+
+    async def prune(self, scope: Scope, thread_id: str, pruning: Pruning) -> Pruned:
+        """See ``DocumentStore.prune``."""
+        return await self._call(partial(self._store.prune, scope, thread_id, pruning))
+
+    async def lease(self, scope: Scope, thread_id: str, seconds: float) -> int | None:
+        """See ``DocumentStore.lease``."""
+        return await self._call(partial(self._store.lease, scope, thread_id, seconds))
+
+    async def extend_lease(self, scope: Scope, thread_id: str, token: int, seconds: float) -> bool:
+        """See ``DocumentStore.extend_lease``."""
+        return await self._call(partial(self._store.extend_lease, scope, thread_id, token, seconds))
+
+    async def release_lease(self, scope: Scope, thread_id: str, token: int) -> None:
+        """See ``DocumentStore.release_lease``."""
+        await self._call(partial(self._store.release_lease, scope, thread_id, token))
 
     async def measure(self, scope: Scope, thread_id: str) -> Mapping[str, Usage]:
         """See ``DocumentStore.measure``."""

@@ -21,6 +21,7 @@ PART_BYTES = 256 * 1024  # a body above this is split, so that no broker limit i
 READ_BYTES = 2 * 1024 * 1024  # no reply is larger; a quarter of the 8 MiB at which brokers end
 FIND_LIMIT = 1000  # documents in one page, at most
 IN_LIMIT = 1000  # values of one ``In``, at most
+ERASURE_SECONDS = 30 * 24 * 3600  # how long an erasure is known: longer than any run is under way
 
 CHECKPOINTS = "langgraph_checkpoints_v2"
 WRITES = "langgraph_writes_v2"
@@ -116,18 +117,24 @@ class Batch:
 
     Attributes:
         documents: Written where absent; where one with the same key is present it stays as it
-            is and is *renewed* (its ``touched_at`` becomes now), so that a concurrent prune,
-            which only removes documents untouched for a while, leaves it. Of two with one key
-            the first is written.
+            is, and is *renewed*: its ``touched_at`` becomes now. Of two with one key the first is
+            written.
         replacing: Written whether or not one with the same key is present, after ``documents``;
             of two with one key the last is written.
         requires: Keys of documents that must be present, as (collection, key); when one is not,
+            nothing is written.
+        after: Checkpoints the batch belongs to, each as its key and when it was made, in ticks of
+            a UUIDv6 (100 ns since 1582-10-15; 0 where that is not known). Where the thread was
+            erased, nothing is written unless each of them is present or was made after that.
+        lease: The token of a lease on the thread; when it is not the thread's lease any more,
             nothing is written.
     """
 
     documents: Sequence[Document] = ()
     replacing: Sequence[Document] = ()
     requires: Sequence[tuple[str, Key]] = ()
+    after: Sequence[tuple[Key, int]] = ()
+    lease: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,13 +142,49 @@ class Inserted:
     """What an ``insert`` did.
 
     Attributes:
-        written: Whether the batch was written: false when a required document is absent.
+        written: Whether the batch was written: false when a required document is absent, what it
+            belongs to was erased, or its lease is another's.
+        erased: Whether it was not written because what it belongs to was erased (``Batch.after``).
+        stale: Whether it was not written because of its lease (``Batch.lease``).
         present: Keys of those ``Batch.documents`` that were there already and were kept, as
             (collection, key), for the collections that are not addressed.
     """
 
     written: bool = True
     present: Sequence[tuple[str, Key]] = ()
+    erased: bool = False
+    stale: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Pruning:
+    """Which checkpoints of one thread are to go.
+
+    Attributes:
+        gone: Their keys; absent ones are passed over.
+        orphans: Keys of the checkpoints that stay although their parent goes.
+    """
+
+    gone: Sequence[Key]
+    orphans: Sequence[Key] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """What a ``prune`` did.
+
+    Attributes:
+        done: False when a checkpoint follows one of ``Pruning.gone`` and is in neither of its
+            lists: it was put after the plan was made. Nothing was changed then: plan anew.
+        checkpoints: How many checkpoints are gone.
+        writes: How many pending writes are gone.
+        documents: How many addressed documents are gone.
+    """
+
+    done: bool = True
+    checkpoints: int = 0
+    writes: int = 0
+    documents: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,11 +364,62 @@ class DocumentStore(Protocol):
     def erase(self, scope: Scope, thread_id: str) -> int:
         """Delete every document of a thread, in one transaction; an unknown thread is no error.
 
-        Nothing of the bodies stays readable in the store's files afterwards.
+        Nothing of the bodies stays readable in the store's files afterwards. That something was
+        erased, and when, stays known for ``ERASURE_SECONDS`` at least (``Batch.after``), as a
+        hash of the thread's names and a time.
 
         Returns:
             How many documents are gone.
         """
+        ...
+
+    def copy(self, scope: Scope, source: str, target: str) -> int:
+        """Copy every document of a thread to another thread of the scope, in one transaction.
+
+        What the target has stays as it is; an absent source and ``source == target`` change
+        nothing. Where the driver can, bodies do not leave the store. A target that was erased may
+        be written again whatever it belongs to (``Batch.after``).
+
+        Returns:
+            How many documents the target has that it had not.
+        """
+        ...
+
+    def prune(self, scope: Scope, thread_id: str, pruning: Pruning) -> Pruned:
+        """Delete checkpoints with their pending writes, and then all that nothing names any more.
+
+        One transaction, beside which no ``insert`` of the same thread runs: it either came before
+        and is seen, or comes after and sees this. In it, in order:
+
+        1. Look for a checkpoint, in neither list, whose ``parent_id`` is that of one of
+           ``pruning.gone`` in its namespace. Where there is one, nothing is changed.
+        2. Delete the checkpoints of ``pruning.gone`` and the writes that are their children.
+        3. Make ``parent_id`` of ``pruning.orphans`` ``None``, where their parent is absent.
+        4. Delete each addressed document that no checkpoint or write of the thread names, itself
+           or through documents it names. This includes what was written ahead of a batch that has
+           not come yet, which must therefore require it.
+
+        An unknown thread is no error.
+        """
+        ...
+
+    def lease(self, scope: Scope, thread_id: str, seconds: float) -> int | None:
+        """Take the one lease on a thread, for a time; the thread may store nothing yet.
+
+        A lease whose time is over can be taken by the next who asks; until then it stays valid.
+
+        Returns:
+            Its token, greater than that of every lease before it; ``None`` when the thread has a
+            lease whose time is not over.
+        """
+        ...
+
+    def extend_lease(self, scope: Scope, thread_id: str, token: int, seconds: float) -> bool:
+        """Let a lease end ``seconds`` from now; false where it is the thread's no more."""
+        ...
+
+    def release_lease(self, scope: Scope, thread_id: str, token: int) -> None:
+        """Give a lease back; no error where it is the thread's no more."""
         ...
 
     def measure(self, scope: Scope, thread_id: str) -> Mapping[str, Usage]:
@@ -377,69 +471,30 @@ class AsyncDocumentStore(Protocol):
         """See ``DocumentStore.erase``."""
         ...
 
+    async def copy(self, scope: Scope, source: str, target: str) -> int:
+        """See ``DocumentStore.copy``."""
+        ...
+
+    async def prune(self, scope: Scope, thread_id: str, pruning: Pruning) -> Pruned:
+        """See ``DocumentStore.prune``."""
+        ...
+
+    async def lease(self, scope: Scope, thread_id: str, seconds: float) -> int | None:
+        """See ``DocumentStore.lease``."""
+        ...
+
+    async def extend_lease(self, scope: Scope, thread_id: str, token: int, seconds: float) -> bool:
+        """See ``DocumentStore.extend_lease``."""
+        ...
+
+    async def release_lease(self, scope: Scope, thread_id: str, token: int) -> None:
+        """See ``DocumentStore.release_lease``."""
+        ...
+
     async def measure(self, scope: Scope, thread_id: str) -> Mapping[str, Usage]:
         """See ``DocumentStore.measure``."""
         ...
 
     async def close(self) -> None:
         """See ``DocumentStore.close``."""
-        ...
-
-
-class StagingDocumentStore(AsyncDocumentStore, Protocol):
-    """A store that can also take a batch now and commit it a moment later.
-
-    Staged batches and the inserts, erasures and resource writes handed over after them commit in
-    the order they were handed over, and share transactions where they can. Every read of the same
-    process sees what was staged before it.
-    """
-
-    def stage(
-        self,
-        scope: Scope,
-        batch: Batch,
-        *,
-        within_seconds: float,
-        after: "Staged | None" = None,
-    ) -> "Staged":
-        """Hand over a batch that is to be committed within a time, or with the next write.
-
-        Returns at once; must be called on the running event loop. The batch is checked as
-        ``insert`` checks it, before it is taken.
-
-        Args:
-            scope: Whose documents.
-            batch: What to write.
-            within_seconds: When it is due.
-            after: A batch that was staged here before, and that this one relies on: where that
-                one is not written, for whatever reason, neither is this one.
-
-        Raises:
-            InvalidRequestError: See ``DocumentStore.insert``.
-            DocumentTooLargeError: See ``DocumentStore.insert``.
-            UnavailableError: More batches are waiting than the store holds.
-        """
-        ...
-
-
-class Staged(Protocol):
-    """A batch on its way to the store."""
-
-    async def committed(self) -> Inserted:
-        """Wait until the batch is durable.
-
-        Raises:
-            StorageError: The backend failed; the batch is not written.
-        """
-        ...
-
-    def so_far(self) -> Inserted | None:
-        """Return what became of the batch, without waiting; ``None`` while it is not known.
-
-        Inside a unit of work that was handed over to the same database after the batch it is
-        known: then the batch is durable, or becomes so together with that unit.
-
-        Raises:
-            StorageError: The backend failed; the batch is not written.
-        """
         ...

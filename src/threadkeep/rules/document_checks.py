@@ -6,6 +6,7 @@ from typing import Any
 
 from threadkeep.errors import DocumentTooLargeError, InvalidRequestError
 from threadkeep.ports.documents import (
+    CHECKPOINTS,
     COLLECTIONS,
     FIND_LIMIT,
     IN_LIMIT,
@@ -21,6 +22,7 @@ from threadkeep.ports.documents import (
     In,
     Is,
     Key,
+    Pruning,
     Scope,
 )
 
@@ -104,6 +106,7 @@ def check_batch(batch: Batch, max_body_bytes: int) -> str | None:
     if batch.requires and not threads:
         raise InvalidRequestError("a batch that requires documents must write some")
     check_keys(batch.requires)
+    check_keys((CHECKPOINTS, key) for key, _ in batch.after)
     return threads.pop() if threads else None
 
 
@@ -115,6 +118,15 @@ def check_keys(keys: Iterable[tuple[str, Key]]) -> None:
     """
     for collection, key in keys:
         _check_key(_collection(collection), key)
+
+
+def check_pruning(pruning: Pruning) -> None:
+    """Refuse keys that cannot be those of checkpoints.
+
+    Raises:
+        InvalidRequestError: Values of the wrong type or number.
+    """
+    check_keys((CHECKPOINTS, key) for key in (*pruning.gone, *pruning.orphans))
 
 
 def check_refs(refs: Sequence[bytes]) -> None:

@@ -6,36 +6,36 @@ the store. The object holds no connection of its own and may be shared by thread
 
 import asyncio
 import copy
-import threading
-import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
-    BaseCheckpointSaver,
     ChannelVersions,
     Checkpoint,
     CheckpointMetadata,
     CheckpointTuple,
+    DeltaChannelHistory,
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from threadkeep.checkpoints import listing, metadata
-from threadkeep.checkpoints.codec import Codec
+from threadkeep.checkpoints.delta import History, delta_history
 from threadkeep.checkpoints.get import Loaded, get
-from threadkeep.checkpoints.known import Known, Place
+from threadkeep.checkpoints.known import Place
 from threadkeep.checkpoints.put import Put, put
-from threadkeep.checkpoints.steps import Steps, arun, perform, run
-from threadkeep.checkpoints.threads import delete_thread, is_later, ticks
+from threadkeep.checkpoints.steps import Steps
 from threadkeep.checkpoints.writes import PutWrites, put_writes
 from threadkeep.errors import InvalidRequestError, NotFoundError, ThreadkeepError
+from threadkeep.model.uuid_times import made_at
 from threadkeep.ports.documents import AsyncDocumentStore, DocumentStore, Scope
+from threadkeep.savers.addresses import address, config_of, text
+from threadkeep.savers.leases import lease_of
 from threadkeep.savers.opening import Opening
 from threadkeep.savers.serde import MessageSerializer
 from threadkeep.savers.staging import StagedDocuments
-from threadkeep.savers.under_way import WritesUnderWay
 from threadkeep.savers.versions import next_version
+from threadkeep.savers.whole_threads import WholeThreads
 
 T = TypeVar("T")
 
@@ -43,7 +43,7 @@ NAMESPACE = "threadkeep.agents"
 AGENT_ID = "engine.v1"
 
 
-class DocumentCheckpointSaver(BaseCheckpointSaver[Any]):
+class DocumentCheckpointSaver(WholeThreads):
     """Keeps LangGraph checkpoints as increments in a document store.
 
     Args:
@@ -65,12 +65,12 @@ class DocumentCheckpointSaver(BaseCheckpointSaver[Any]):
         agent_id: str = AGENT_ID,
         serde: SerializerProtocol | None = None,
     ) -> None:
-        super().__init__(serde=serde or MessageSerializer())
-        self._documents = documents
-        self._async_documents = async_documents
-        self._scope = Scope(namespace, agent_id)
-        self._known = Known(threading.Lock())
-        self._under_way = WritesUnderWay()
+        super().__init__(
+            documents,
+            async_documents,
+            Scope(namespace, agent_id),
+            serde or MessageSerializer(),
+        )
 
     @classmethod
     def from_url(
@@ -203,12 +203,14 @@ class DocumentCheckpointSaver(BaseCheckpointSaver[Any]):
         replaced. Values above 2 MiB in sum go ahead in transactions of their own.
 
         Raises:
-            NotFoundError: The thread was deleted after the parent was stored.
+            NotFoundError: The thread was deleted after the parent was stored; or the parent was
+                pruned, and the value of a ``DeltaChannel`` is made from it.
+            LeaseLostError: The thread's lease has passed to another; nothing is written.
             ValueNotStorableError: A value cannot be serialized; nothing is written.
         """
         request = self._put(config, checkpoint, metadata)
         self._run(put(request, self._codec(), self._known))
-        return _config(request.place)
+        return config_of(request.place)
 
     async def aput(
         self,
@@ -220,7 +222,7 @@ class DocumentCheckpointSaver(BaseCheckpointSaver[Any]):
         """See ``put``."""
         request = self._put(config, checkpoint, metadata)
         await self._arun(put(request, self._codec(), self._known))
-        return _config(request.place)
+        return config_of(request.place)
 
     def put_writes(
         self,
@@ -235,6 +237,7 @@ class DocumentCheckpointSaver(BaseCheckpointSaver[Any]):
 
         Raises:
             NotFoundError: The thread was deleted after the checkpoint was made.
+            LeaseLostError: The thread's lease has passed to another; nothing is written.
             ValueNotStorableError: A value cannot be serialized; nothing is written.
         """
         request = self._put_writes(config, writes, task_id, task_path)
@@ -253,63 +256,50 @@ class DocumentCheckpointSaver(BaseCheckpointSaver[Any]):
         with self._under_way.entered(request.place):
             await self._arun(put_writes(request, self._codec(), self._known))
 
-    def delete_thread(self, thread_id: str) -> None:
-        """Delete all that is stored of a thread; an unknown thread is no error.
+    def get_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        """Read what the ancestors of a checkpoint wrote to some channels, since each one's value.
 
-        A write of this process that belongs to what was deleted is refused afterwards.
+        Ancestors are read by the page, not one by one.
         """
-        thread_id = _text("thread_id", str(thread_id))
-        self._known.forget(thread_id, ticks(time.time_ns()))
-        self._run(delete_thread(thread_id))
-        self._known.forget(thread_id, ticks(time.time_ns()))
+        return _histories(self._run(self._delta_history(config, channels)))
 
-    async def adelete_thread(self, thread_id: str) -> None:
-        """See ``delete_thread``."""
-        thread_id = _text("thread_id", str(thread_id))
-        self._known.forget(thread_id, ticks(time.time_ns()))
-        await self._arun(delete_thread(thread_id))
-        self._known.forget(thread_id, ticks(time.time_ns()))
+    async def aget_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        """See ``get_delta_channel_history``."""
+        return _histories(await self._arun(self._delta_history(config, channels)))
 
     def get_next_version(self, current: Any, channel: None) -> Any:
         """Answer a greater version of the same type; see ``next_version``."""
         return next_version(current)
 
-    def _codec(self) -> Codec:
-        return Codec(self.serde)
-
-    def _run(self, steps: Steps[T]) -> T:
-        return run(steps, self._documents, self._scope)
-
-    async def _arun(self, steps: Steps[T]) -> T:
-        if self._async_documents is not None:
-            return await arun(steps, self._async_documents, self._scope)
-        reply: Any = None
-        while True:
-            try:
-                request = steps.send(reply)
-            except StopIteration as done:
-                result: T = done.value
-                return result
-            reply = await asyncio.to_thread(perform, request, self._documents, self._scope)
-
     def _get(self, config: RunnableConfig) -> Steps[Loaded | None]:
-        thread_id, namespace, checkpoint_id = _address(config)
+        thread_id, namespace, checkpoint_id = address(config)
         return get(thread_id, namespace, checkpoint_id, self._codec(), self._known)
+
+    def _delta_history(
+        self, config: RunnableConfig, channels: Sequence[str]
+    ) -> Steps[dict[str, History]]:
+        names = list(dict.fromkeys(channels))
+        return delta_history(*address(config), names, self._codec(), self._known)
 
     def _put(
         self, config: RunnableConfig, checkpoint: Checkpoint, given: CheckpointMetadata
     ) -> Put:
         if "checkpoint_ns" not in config["configurable"]:
             raise InvalidRequestError("put needs configurable.checkpoint_ns; '' is the root's")
-        thread_id, namespace, parent_id = _address(config)
+        thread_id, namespace, parent_id = address(config)
         parents = given.get("parents")
         ancestors = parents.items() if isinstance(parents, Mapping) else ()
         for ancestor in ((namespace, parent_id), *ancestors):
             if ancestor[1] is not None:
                 self._refuse_if_gone((thread_id, str(ancestor[0]), str(ancestor[1])))
-        place = (thread_id, namespace, _text("checkpoint id", checkpoint["id"]))
+        place = (thread_id, namespace, text("checkpoint id", checkpoint["id"]))
         under_way = self._under_way.of((thread_id, namespace, parent_id)) if parent_id else None
-        return Put(place, parent_id, checkpoint, metadata.merge(config, given), under_way)
+        lease = lease_of(config, self._known, thread_id)
+        return Put(place, parent_id, checkpoint, metadata.merge(config, given), under_way, lease)
 
     def _put_writes(
         self,
@@ -318,12 +308,13 @@ class DocumentCheckpointSaver(BaseCheckpointSaver[Any]):
         task_id: str,
         task_path: str,
     ) -> PutWrites:
-        thread_id, namespace, checkpoint_id = _address(config)
+        thread_id, namespace, checkpoint_id = address(config)
         if checkpoint_id is None:
             raise InvalidRequestError("put_writes needs configurable.checkpoint_id")
         place = (thread_id, namespace, checkpoint_id)
         self._refuse_if_gone(place)
-        return PutWrites(place, writes, _text("task_id", task_id), task_path)
+        lease = lease_of(config, self._known, thread_id)
+        return PutWrites(place, writes, text("task_id", task_id), task_path, lease)
 
     def _refuse_if_gone(self, place: Place) -> None:
         """Refuse what belongs to a thread as it was before this process deleted it.
@@ -331,32 +322,10 @@ class DocumentCheckpointSaver(BaseCheckpointSaver[Any]):
         A checkpoint that was stored since, or whose id was made since, belongs to what it is now.
         """
         gone_at = self._known.gone_at(place[0])
-        if gone_at is None or is_later(place[2], gone_at):
+        if gone_at is None or made_at(place[2]) > gone_at:
             return
         if self._known.record(place) is None:
             raise NotFoundError("thread", place[0])
-
-
-def _text(name: str, value: Any) -> str:
-    """Accept an id that every database can keep."""
-    if not isinstance(value, str) or "\x00" in value:
-        raise InvalidRequestError(f"{name} must be text without NUL, not {value!r}")
-    return value
-
-
-def _address(config: RunnableConfig) -> tuple[str, str, str | None]:
-    configurable = config.get("configurable") or {}
-    if configurable.get("thread_id") is None:
-        raise InvalidRequestError(
-            "a checkpointer needs configurable.thread_id, as in "
-            '{"configurable": {"thread_id": "..."}}'
-        )
-    checkpoint_id = configurable.get("checkpoint_id") or None
-    return (
-        _text("thread_id", str(configurable["thread_id"])),
-        _text("checkpoint_ns", configurable.get("checkpoint_ns") or ""),
-        None if checkpoint_id is None else _text("checkpoint_id", checkpoint_id),
-    )
 
 
 def _listing(
@@ -370,22 +339,20 @@ def _listing(
     before_id = before["configurable"].get("checkpoint_id") if before else None
     if config is None:
         return listing.Listing(before=before_id, filter=filter_, limit=limit)
-    thread_id, namespace, checkpoint_id = _address(config)
+    thread_id, namespace, checkpoint_id = address(config)
     named = config["configurable"].get("checkpoint_ns") is not None
     return listing.Listing(
         thread_id, namespace if named else None, checkpoint_id, before_id, filter_, limit
     )
 
 
-def _config(place: Place) -> RunnableConfig:
-    thread_id, namespace, checkpoint_id = place
-    return {
-        "configurable": {
-            "thread_id": thread_id,
-            "checkpoint_ns": namespace,
-            "checkpoint_id": checkpoint_id,
-        }
-    }
+def _histories(found: Mapping[str, History]) -> dict[str, DeltaChannelHistory]:
+    made: dict[str, DeltaChannelHistory] = {}
+    for name, history in found.items():
+        made[name] = {"writes": history.writes}
+        if history.seed:
+            made[name]["seed"] = history.seed[0]
+    return made
 
 
 def _tuple(loaded: Loaded | None) -> CheckpointTuple | None:
@@ -396,9 +363,9 @@ def _made(loaded: Loaded) -> CheckpointTuple:
     thread_id, namespace, _ = loaded.place
     parent = None
     if loaded.parent_id is not None:
-        parent = _config((thread_id, namespace, loaded.parent_id))
+        parent = config_of((thread_id, namespace, loaded.parent_id))
     return CheckpointTuple(
-        _config(loaded.place),
+        config_of(loaded.place),
         loaded.checkpoint,  # type: ignore[arg-type]
         loaded.metadata,  # type: ignore[arg-type]
         parent,

@@ -9,7 +9,7 @@ Reads pass through, and see what was staged. One object serves one run on one ev
 
 from collections.abc import Mapping, Sequence
 
-from threadkeep.errors import NotFoundError, UnavailableError
+from threadkeep.errors import LeaseLostError, NotFoundError, UnavailableError
 from threadkeep.ports.documents import (
     Batch,
     Fetched,
@@ -17,11 +17,12 @@ from threadkeep.ports.documents import (
     Inserted,
     Key,
     Page,
+    Pruned,
+    Pruning,
     Scope,
-    Staged,
-    StagingDocumentStore,
     Usage,
 )
+from threadkeep.ports.staging import Staged, StagingDocumentStore
 
 LINGER_SECONDS = 0.010  # a run's steps share a transaction; a kill loses at most this much
 
@@ -65,6 +66,7 @@ class StagedDocuments:
         Raises:
             NotFoundError: A batch was not written, because its thread or the checkpoint it
                 follows was deleted meanwhile.
+            LeaseLostError: A batch was not written, because its lease had passed to another.
             StorageError: The backend failed. Of several failures the first is raised, after all
                 batches were waited for; it is raised again each time.
         """
@@ -72,6 +74,8 @@ class StagedDocuments:
             thread_id, staged = self._pending[0]
             try:
                 inserted = await staged.committed()
+                if inserted.stale:
+                    raise LeaseLostError(thread_id)
                 if not inserted.written:
                     raise NotFoundError("thread", thread_id)
             except Exception as error:
@@ -86,7 +90,7 @@ class StagedDocuments:
         Never waits; to be called inside a unit of work handed over after it, see ``Staged``.
 
         Raises:
-            NotFoundError: As ``flush``; so for StorageError.
+            NotFoundError: As ``flush``; so for LeaseLostError and StorageError.
             UnavailableError: It is too early to know.
         """
         if self._failure is not None:
@@ -95,6 +99,8 @@ class StagedDocuments:
             inserted = staged.so_far()
             if inserted is None:
                 raise UnavailableError("what a run wrote is not committed yet")
+            if inserted.stale:
+                raise LeaseLostError(thread_id)
             if not inserted.written:
                 raise NotFoundError("thread", thread_id)
 
@@ -121,6 +127,26 @@ class StagedDocuments:
     async def erase(self, scope: Scope, thread_id: str) -> int:
         """See ``DocumentStore.erase``."""
         return await self._store.erase(scope, thread_id)
+
+    async def copy(self, scope: Scope, source: str, target: str) -> int:
+        """See ``DocumentStore.copy``."""
+        return await self._store.copy(scope, source, target)
+
+    async def prune(self, scope: Scope, thread_id: str, pruning: Pruning) -> Pruned:
+        """See ``DocumentStore.prune``."""
+        return await self._store.prune(scope, thread_id, pruning)
+
+    async def lease(self, scope: Scope, thread_id: str, seconds: float) -> int | None:
+        """See ``DocumentStore.lease``."""
+        return await self._store.lease(scope, thread_id, seconds)
+
+    async def extend_lease(self, scope: Scope, thread_id: str, token: int, seconds: float) -> bool:
+        """See ``DocumentStore.extend_lease``."""
+        return await self._store.extend_lease(scope, thread_id, token, seconds)
+
+    async def release_lease(self, scope: Scope, thread_id: str, token: int) -> None:
+        """See ``DocumentStore.release_lease``."""
+        await self._store.release_lease(scope, thread_id, token)
 
     async def measure(self, scope: Scope, thread_id: str) -> Mapping[str, Usage]:
         """See ``DocumentStore.measure``."""

@@ -1,6 +1,6 @@
 """An awaiting saver over a saver's blocking methods: one suite for both faces."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -10,6 +10,7 @@ from langgraph.checkpoint.base import (
     Checkpoint,
     CheckpointMetadata,
     CheckpointTuple,
+    DeltaChannelHistory,
 )
 
 
@@ -58,6 +59,25 @@ class BlockingFace(BaseCheckpointSaver[Any]):
 
     async def adelete_thread(self, thread_id: str) -> None:
         self._saver.delete_thread(thread_id)
+
+    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        self._saver.copy_thread(source_thread_id, target_thread_id)
+
+    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
+        self._saver.delete_for_runs(run_ids)
+
+    async def aprune(
+        self, thread_ids: Sequence[str], *, strategy: str = "keep_latest", **limits: Any
+    ) -> None:
+        self._saver.prune(thread_ids, strategy=strategy, **limits)
+
+    async def aget_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        return self._saver.get_delta_channel_history(config=config, channels=channels)
+
+    def lease(self, thread_id: str, **options: Any) -> Any:
+        return self._saver.lease(thread_id, **options)  # type: ignore[attr-defined]
 
     def get_next_version(self, current: Any, channel: None) -> Any:
         return self._saver.get_next_version(current, channel)

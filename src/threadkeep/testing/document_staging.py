@@ -13,8 +13,8 @@ from threadkeep.ports.documents import (
     Batch,
     Find,
     Scope,
-    StagingDocumentStore,
 )
+from threadkeep.ports.staging import StagingDocumentStore
 from threadkeep.testing.builders import THREAD, address, checkpoint, item
 from threadkeep.testing.document_steps import StoreFixtures, is_new, page_of
 

@@ -12,6 +12,12 @@ from threadkeep.testing.document_inserting import InsertingCases
 from threadkeep.testing.document_refusals import RefusalCases
 from threadkeep.testing.document_removing import RemovingCases
 from threadkeep.testing.document_steps import StoreFixtures
+from threadkeep.testing.document_threads import (
+    CopyingCases,
+    ErasureCases,
+    LeaseCases,
+    PruningCases,
+)
 
 
 class DocumentStoreSuite(
@@ -21,6 +27,10 @@ class DocumentStoreSuite(
     FindingCases,
     FilterCases,
     RemovingCases,
+    CopyingCases,
+    PruningCases,
+    ErasureCases,
+    LeaseCases,
     StoreFixtures,
 ):
     """Subclass in a driver's tests."""

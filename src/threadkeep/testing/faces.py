@@ -11,6 +11,8 @@ from threadkeep.ports.documents import (
     Inserted,
     Key,
     Page,
+    Pruned,
+    Pruning,
     Scope,
     Usage,
 )
@@ -50,6 +52,21 @@ class Awaited:
 
     async def erase(self, scope: Scope, thread_id: str) -> int:
         return await asyncio.to_thread(self._store.erase, scope, thread_id)
+
+    async def copy(self, scope: Scope, source: str, target: str) -> int:
+        return await asyncio.to_thread(self._store.copy, scope, source, target)
+
+    async def prune(self, scope: Scope, thread_id: str, pruning: Pruning) -> Pruned:
+        return await asyncio.to_thread(self._store.prune, scope, thread_id, pruning)
+
+    async def lease(self, scope: Scope, thread_id: str, seconds: float) -> int | None:
+        return await asyncio.to_thread(self._store.lease, scope, thread_id, seconds)
+
+    async def extend_lease(self, scope: Scope, thread_id: str, token: int, seconds: float) -> bool:
+        return await asyncio.to_thread(self._store.extend_lease, scope, thread_id, token, seconds)
+
+    async def release_lease(self, scope: Scope, thread_id: str, token: int) -> None:
+        await asyncio.to_thread(self._store.release_lease, scope, thread_id, token)
 
     async def measure(self, scope: Scope, thread_id: str) -> Mapping[str, Usage]:
         return await asyncio.to_thread(self._store.measure, scope, thread_id)

@@ -5,77 +5,26 @@ through ``blocking_face``. LangGraph's own conformance package is run beside it:
 not repeated here.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.messages import AnyMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import BaseCheckpointSaver, Checkpoint, CheckpointTuple
-from langgraph.checkpoint.base.id import uuid6
+from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from threadkeep.errors import InvalidRequestError, NotFoundError, ValueNotStorableError
+from threadkeep.testing.saver_steps import (
+    checkpoint,
+    config,
+    conversation,
+    found,
+    put,
+    values_of,
+)
+from threadkeep.testing.saver_threads import CopyCases, DeltaCases, LeaseCases, PruneCases
 
 Saver = BaseCheckpointSaver[Any]
-TIME = "2026-01-02T03:04:05.678901+00:00"
-
-
-def config(thread_id: Any = "t1", namespace: str = "", **more: Any) -> RunnableConfig:
-    """Build a config that names a thread and a namespace."""
-    return {"configurable": {"thread_id": thread_id, "checkpoint_ns": namespace, **more}}
-
-
-def checkpoint(values: Mapping[str, Any], versions: Mapping[str, Any], **more: Any) -> Checkpoint:
-    """Build a checkpoint with a new id; its uninteresting fields are filled in."""
-    made: dict[str, Any] = {
-        "v": 4,
-        "id": str(uuid6()),
-        "ts": TIME,
-        "channel_values": dict(values),
-        "channel_versions": dict(versions),
-        "versions_seen": {},
-        "updated_channels": None,
-    }
-    return made | more  # type: ignore[return-value]
-
-
-async def put(
-    saver: Saver,
-    values: Mapping[str, Any],
-    versions: Mapping[str, Any],
-    after: RunnableConfig | None = None,
-    **metadata: Any,
-) -> RunnableConfig:
-    """Put a checkpoint after another one, or as the thread's first."""
-    made = checkpoint(values, versions)
-    said: Any = {"source": "loop", "step": 0, "parents": {}, **metadata}
-    return await saver.aput(after or config(), made, said, dict(versions))
-
-
-async def values_of(saver: Saver, at: RunnableConfig | None = None) -> dict[str, Any]:
-    """Read the values of a checkpoint, of the newest one if none is named."""
-    return (await found(saver, at)).checkpoint["channel_values"]
-
-
-async def found(saver: Saver, at: RunnableConfig | None = None) -> CheckpointTuple:
-    """Read a checkpoint that is there."""
-    read = await saver.aget_tuple(at or config())
-    assert read is not None
-    return read
-
-
-def conversation(count: int) -> list[AnyMessage]:
-    """Build messages that are long enough to be documents of their own."""
-    return [
-        HumanMessage(f"question {number} " + "x" * 60, id=str(number))
-        if number % 2 == 0
-        else AIMessage(
-            f"answer {number} " + "y" * 60,
-            id=str(number),
-            usage_metadata={"input_tokens": 1, "output_tokens": number, "total_tokens": number + 1},
-        )
-        for number in range(count)
-    ]
 
 
 def _edit_content(message: Any) -> None:
@@ -113,13 +62,18 @@ EDITS = (
 
 
 @pytest.mark.anyio
-class SaverSuite:
+class SaverSuite(CopyCases, PruneCases, DeltaCases, LeaseCases):
     """Subclass in a test module, and override the fixture."""
 
     @pytest.fixture
     def saver(self) -> Saver:
         """Return a saver on an empty store."""
         raise NotImplementedError
+
+    @pytest.fixture
+    def leasing(self, saver: Saver) -> Any:
+        """Return the saver as what leases threads."""
+        return saver
 
     @pytest.mark.parametrize("edit", EDITS)
     @pytest.mark.parametrize("at", [1, 9, 39])

@@ -1,11 +1,13 @@
 """Everything in this process; the reference the other drivers are compared with."""
 
-from threadkeep.drivers.memory.documents import AsyncMemoryDocumentStore, MemoryDocumentStore
+from threadkeep.drivers.memory.async_documents import AsyncMemoryDocumentStore
+from threadkeep.drivers.memory.documents import MemoryDocumentStore
 from threadkeep.drivers.memory.resources import MemoryResourceStore
 from threadkeep.errors import ConfigError
-from threadkeep.ports.documents import DocumentStore, StagingDocumentStore
+from threadkeep.ports.documents import DocumentStore
 from threadkeep.ports.drivers import Driver, DriverOptions
 from threadkeep.ports.resources import ResourceStore
+from threadkeep.ports.staging import StagingDocumentStore
 
 
 class MemoryDriver:

@@ -1,15 +1,20 @@
 """The document store in dictionaries: the reference the other drivers are compared with."""
 
 import threading
-from bisect import bisect_left, insort
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
 
+from threadkeep.drivers.memory.document_shelves import Order, Thread
 from threadkeep.errors import StorageError
+from threadkeep.model.uuid_times import TICKS_PER_SECOND, ticks_of
+from threadkeep.ports.clock import Clock, SystemClock
 from threadkeep.ports.documents import (
+    CHECKPOINTS,
     COLLECTIONS,
+    ERASURE_SECONDS,
     READ_BYTES,
     Batch,
     Document,
@@ -19,8 +24,9 @@ from threadkeep.ports.documents import (
     Is,
     Key,
     Page,
+    Pruned,
+    Pruning,
     Scope,
-    Staged,
     Usage,
 )
 from threadkeep.rules.document_checks import (
@@ -28,115 +34,24 @@ from threadkeep.rules.document_checks import (
     check_batch,
     check_find,
     check_keys,
+    check_pruning,
     check_refs,
     check_scope,
 )
+from threadkeep.rules.document_life import erasure_mark
 from threadkeep.rules.document_matches import matches
 from threadkeep.rules.document_order import field_order, key_order, size_of
-
-Order = tuple[Any, ...]
-
-
-class _Shelf:
-    """The documents of one collection and thread, in key order."""
-
-    def __init__(self, collection: str) -> None:
-        self._collection = collection
-        self._order: list[Order] = []
-        self._documents: dict[Order, Document] = {}
-
-    def __len__(self) -> int:
-        return len(self._order)
-
-    def get(self, key: Key) -> Document | None:
-        return self._documents.get(key_order(self._collection, key))
-
-    def put(self, document: Document) -> None:
-        order = key_order(self._collection, document.key)
-        if order not in self._documents:
-            insort(self._order, order)
-        self._documents[order] = document
-
-    def pop(self, key: Key) -> None:
-        order = key_order(self._collection, key)
-        del self._documents[order]
-        del self._order[bisect_left(self._order, order)]
-
-    def under(self, prefix: Order, *, backwards: bool = False) -> Iterator[Document]:
-        """Iterate over the documents whose key begins with what sorts as ``prefix``."""
-        start = bisect_left(self._order, prefix)
-        stop = start
-        if backwards or not prefix:
-            stop = _end_of(self._order, prefix, start)
-            span = range(stop - 1, start - 1, -1) if backwards else range(start, stop)
-            yield from (self._documents[self._order[at]] for at in span)
-            return
-        while stop < len(self._order) and self._order[stop][: len(prefix)] == prefix:
-            yield self._documents[self._order[stop]]
-            stop += 1
-
-
-def _end_of(order: Sequence[Order], prefix: Order, start: int) -> int:
-    """Find where the keys that begin with ``prefix`` end, by bisection."""
-    low, high = start, len(order)
-    while low < high:
-        middle = (low + high) // 2
-        if order[middle][: len(prefix)] == prefix:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@dataclass
-class _Thread:
-    """What one thread stores; addressed documents of all collections are found by address too."""
-
-    shelves: dict[str, _Shelf] = field(default_factory=dict)
-    addressed: dict[bytes, Document] = field(default_factory=dict)
-
-    def shelf(self, collection: str) -> _Shelf:
-        return self.shelves.setdefault(collection, _Shelf(collection))
-
-    def get(self, collection: str, key: Key) -> Document | None:
-        shelf = self.shelves.get(collection)
-        return shelf.get(key) if shelf else None
-
-    def occupant(self, document: Document) -> Document | None:
-        """Return the document in whose place a new one would stand."""
-        if COLLECTIONS[document.collection].addressed:
-            return self.addressed.get(_ref(document))
-        return self.get(document.collection, document.key)
-
-    def put(self, document: Document) -> None:
-        present = self.occupant(document)
-        if present is not None and present.collection != document.collection:
-            self.shelf(present.collection).pop(present.key)
-        self.shelf(document.collection).put(document)
-        if COLLECTIONS[document.collection].addressed:
-            self.addressed[_ref(document)] = document
-
-    def pop(self, collection: str, key: Key) -> bool:
-        present = self.get(collection, key)
-        if present is None:
-            return False
-        self.shelf(collection).pop(key)
-        if COLLECTIONS[collection].addressed:
-            del self.addressed[_ref(present)]
-        return True
-
-
-def _ref(document: Document) -> bytes:
-    (ref,) = document.key
-    assert isinstance(ref, bytes)
-    return ref
 
 
 class MemoryDocumentStore:
     """Keeps documents until it is let go of."""
 
-    def __init__(self) -> None:
-        self._threads: dict[Scope, dict[str, _Thread]] = {}
+    def __init__(self, *, clock: Clock | None = None) -> None:
+        self._clock = clock or SystemClock()
+        self._erased: dict[bytes, int] = {}  # the last to be erased comes last
+        self._leases: dict[tuple[Scope, str], tuple[int, datetime]] = {}
+        self._tokens = 0
+        self._threads: dict[Scope, dict[str, Thread]] = {}
         self._lock = threading.Lock()
         self._closed = False
 
@@ -158,18 +73,22 @@ class MemoryDocumentStore:
             return Inserted()
         with self._lock:
             threads = self._threads.setdefault(scope, {})
-            thread = threads.get(thread_id, _Thread())
+            thread = threads.get(thread_id, Thread())
+            if batch.lease is not None and not self._has_lease(scope, thread_id, batch.lease):
+                return Inserted(written=False, stale=True)
+            if self._is_erased(scope, thread_id, thread, batch):
+                return Inserted(written=False, erased=True)
             if not all(thread.get(*required) for required in batch.requires):
                 return Inserted(written=False)
             threads[thread_id] = thread
             present = [
                 (document.collection, document.key)
                 for document in batch.documents
-                if not _put_where_absent(thread, document)
+                if not thread.put_where_absent(document)
                 and not COLLECTIONS[document.collection].addressed
             ]
             for document in batch.replacing:
-                thread.put(_with_every_field(document))
+                thread.put(document)
             return Inserted(present=present)
 
     def fetch(
@@ -237,8 +156,66 @@ class MemoryDocumentStore:
         self._check_open()
         check_scope(scope, thread_id)
         with self._lock:
-            thread = self._threads.get(scope, {}).pop(thread_id, _Thread())
-            return sum(map(len, thread.shelves.values()))
+            thread = self._threads.get(scope, {}).pop(thread_id, Thread())
+            gone = sum(map(len, thread.shelves.values()))
+            if gone:
+                self._remember_erasure(erasure_mark(scope, thread_id))
+            return gone
+
+    def copy(self, scope: Scope, source: str, target: str) -> int:
+        """See ``DocumentStore.copy``."""
+        self._check_open()
+        check_scope(scope, source)
+        check_scope(scope, target)
+        with self._lock:
+            origin = self._threads.get(scope, {}).get(source)
+            if origin is None or source == target:
+                return 0
+            self._erased.pop(erasure_mark(scope, target), None)
+            thread = self._threads[scope].setdefault(target, Thread())
+            return sum(
+                thread.put_where_absent(replace(document, thread_id=target))
+                for shelf in origin.shelves.values()
+                for document in shelf.under(())
+            )
+
+    def prune(self, scope: Scope, thread_id: str, pruning: Pruning) -> Pruned:
+        """See ``DocumentStore.prune``."""
+        self._check_open()
+        check_scope(scope, thread_id)
+        check_pruning(pruning)
+        with self._lock:
+            return self._thread(scope, thread_id).prune(pruning)
+
+    def lease(self, scope: Scope, thread_id: str, seconds: float) -> int | None:
+        """See ``DocumentStore.lease``."""
+        self._check_open()
+        check_scope(scope, thread_id)
+        with self._lock:
+            now = self._clock.now()
+            held = self._leases.get((scope, thread_id))
+            if held is not None and held[1] > now:
+                return None
+            self._tokens += 1
+            self._leases[scope, thread_id] = self._tokens, now + timedelta(seconds=seconds)
+            return self._tokens
+
+    def extend_lease(self, scope: Scope, thread_id: str, token: int, seconds: float) -> bool:
+        """See ``DocumentStore.extend_lease``."""
+        self._check_open()
+        with self._lock:
+            if not self._has_lease(scope, thread_id, token):
+                return False
+            ends_at = self._clock.now() + timedelta(seconds=seconds)
+            self._leases[scope, thread_id] = token, ends_at
+            return True
+
+    def release_lease(self, scope: Scope, thread_id: str, token: int) -> None:
+        """See ``DocumentStore.release_lease``."""
+        self._check_open()
+        with self._lock:
+            if self._has_lease(scope, thread_id, token):
+                del self._leases[scope, thread_id]
 
     def measure(self, scope: Scope, thread_id: str) -> Mapping[str, Usage]:
         """See ``DocumentStore.measure``."""
@@ -260,8 +237,30 @@ class MemoryDocumentStore:
         if self._closed:
             raise StorageError("the document store is closed")
 
-    def _thread(self, scope: Scope, thread_id: str) -> _Thread:
-        return self._threads.get(scope, {}).get(thread_id) or _Thread()
+    def _thread(self, scope: Scope, thread_id: str) -> Thread:
+        return self._threads.get(scope, {}).get(thread_id) or Thread()
+
+    def _has_lease(self, scope: Scope, thread_id: str, token: int) -> bool:
+        held = self._leases.get((scope, thread_id))
+        return held is not None and held[0] == token
+
+    def _is_erased(self, scope: Scope, thread_id: str, thread: Thread, batch: Batch) -> bool:
+        """Say whether a batch belongs to what the thread was before it was erased."""
+        if not batch.after or not self._erased:
+            return False
+        erased_at = self._erased.get(erasure_mark(scope, thread_id))
+        return erased_at is not None and not all(
+            made_at > erased_at or thread.get(CHECKPOINTS, key) for key, made_at in batch.after
+        )
+
+    def _remember_erasure(self, mark: bytes) -> None:
+        now = ticks_of(self._clock.now())
+        self._erased.pop(mark, None)
+        self._erased[mark] = now
+        for old, at in list(self._erased.items()):
+            if at > now - ERASURE_SECONDS * TICKS_PER_SECOND:
+                break
+            del self._erased[old]
 
     def _ordered(self, scope: Scope, find: Find) -> Iterator[Document]:
         """Iterate over what meets the conditions, in the order asked for."""
@@ -295,22 +294,6 @@ class MemoryDocumentStore:
             .under(key_order(find.collection, document.key))
         ]
         return sorted(children, key=_oldest)
-
-
-def _put_where_absent(thread: _Thread, document: Document) -> bool:
-    if thread.occupant(document) is not None:
-        return False
-    thread.put(_with_every_field(document))
-    return True
-
-
-def _with_every_field(document: Document) -> Document:
-    names = COLLECTIONS[document.collection].fields
-    return replace(
-        document,
-        refs=tuple(document.refs),
-        fields={name: document.fields.get(name) for name in names},
-    )
 
 
 def _copy(document: Document) -> Document:
@@ -362,79 +345,3 @@ def _is_after(document: Document, find: Find) -> bool:
     if _newest(document) != _newest(anchor):
         return bool(_newest(document) < _newest(anchor))
     return _ties(document) > _ties(anchor)
-
-
-class AsyncMemoryDocumentStore:
-    """The awaiting face of the same documents; it never blocks, so it needs no thread."""
-
-    def __init__(self, store: MemoryDocumentStore) -> None:
-        self._store = store
-
-    @property
-    def max_body_bytes(self) -> int:
-        """See ``DocumentStore.max_body_bytes``."""
-        return self._store.max_body_bytes
-
-    async def setup(self) -> None:
-        """See ``DocumentStore.setup``."""
-        self._store.setup()
-
-    async def insert(self, scope: Scope, batch: Batch) -> Inserted:
-        """See ``DocumentStore.insert``."""
-        return self._store.insert(scope, batch)
-
-    def stage(
-        self, scope: Scope, batch: Batch, *, within_seconds: float, after: Staged | None = None
-    ) -> Staged:
-        """See ``StagingDocumentStore.stage``; committed at once."""
-        before = None if after is None else after.so_far()
-        if before is not None and not before.written:
-            return _Committed(Inserted(written=False))
-        return _Committed(self._store.insert(scope, batch))
-
-    async def fetch(
-        self, scope: Scope, thread_id: str, refs: Sequence[bytes], *, nodes: bool = False
-    ) -> Fetched:
-        """See ``DocumentStore.fetch``."""
-        return self._store.fetch(scope, thread_id, refs, nodes=nodes)
-
-    async def find(self, scope: Scope, find: Find) -> Page:
-        """See ``DocumentStore.find``."""
-        return self._store.find(scope, find)
-
-    async def count(self, scope: Scope, find: Find) -> int:
-        """See ``DocumentStore.count``."""
-        return self._store.count(scope, find)
-
-    async def remove(
-        self, scope: Scope, thread_id: str, documents: Sequence[tuple[str, Key]]
-    ) -> int:
-        """See ``DocumentStore.remove``."""
-        return self._store.remove(scope, thread_id, documents)
-
-    async def erase(self, scope: Scope, thread_id: str) -> int:
-        """See ``DocumentStore.erase``."""
-        return self._store.erase(scope, thread_id)
-
-    async def measure(self, scope: Scope, thread_id: str) -> Mapping[str, Usage]:
-        """See ``DocumentStore.measure``."""
-        return self._store.measure(scope, thread_id)
-
-    async def close(self) -> None:
-        """See ``DocumentStore.close``."""
-        self._store.close()
-
-
-@dataclass(frozen=True, slots=True)
-class _Committed:
-    """A staged batch that is already there."""
-
-    inserted: Inserted
-
-    async def committed(self) -> Inserted:
-        """See ``Staged.committed``."""
-        return self.inserted
-
-    def so_far(self) -> Inserted:
-        """See ``Staged.so_far``."""
-        return self.inserted

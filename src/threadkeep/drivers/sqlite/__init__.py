@@ -7,9 +7,10 @@ from threadkeep.drivers.sqlite.address import parse
 from threadkeep.drivers.sqlite.database import SqliteDatabase
 from threadkeep.drivers.sqlite.documents import AsyncSqliteDocumentStore, SqliteDocumentStore
 from threadkeep.drivers.sqlite.resources import SqliteResourceStore
-from threadkeep.ports.documents import DocumentStore, StagingDocumentStore
+from threadkeep.ports.documents import DocumentStore
 from threadkeep.ports.drivers import Driver, DriverOptions
 from threadkeep.ports.resources import ResourceStore
+from threadkeep.ports.staging import StagingDocumentStore
 
 
 class SqliteDriver:

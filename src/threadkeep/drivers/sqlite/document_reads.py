@@ -1,7 +1,9 @@
 """Units of work that read documents; each runs on one snapshot."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from threadkeep.drivers.sql.packing import pack_refs, unpack_text
@@ -63,28 +65,40 @@ def _table_of(wanted: Find) -> _Table:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A found document and the thread's number, by which what belongs to it is read."""
+    """A found document.
+
+    Attributes:
+        tid: The thread's number, by which what belongs to it is read.
+        packed_key: Its key, as the columns have it.
+        document: The document.
+        children: Its writes, where they came with it.
+    """
 
     tid: int
     packed_key: Sequence[Any]
     document: Document
+    children: Sequence[Document] = ()
 
 
 def find(session: Session, scope: Scope, wanted: Find) -> Page:
     """See ``DocumentStore.find``."""
     if wanted.limit == 0:
         return Page(())
+    with_writes = wanted.children is not None and wanted.newest_first and _is_seek(wanted)
+    search = _search_with_writes if with_writes else _search
     page: list[_Found] = []
     more = False
     total = 0
-    for found in _search(session, scope, wanted):
+    for found in search(session, scope, wanted):
         total += size_of(found.document)
         if len(page) == wanted.limit or (page and total > READ_BYTES):
             more = True
             break
         page.append(found)
     children: list[Document] = []
-    if wanted.children is not None:
+    if with_writes:
+        children = [child for found in _by_key(page) for child in found.children]
+    elif wanted.children is not None:
         children = list(_children(session, page, bodies=wanted.bodies))
     return Page([found.document for found in page], children, more)
 
@@ -131,9 +145,10 @@ def fetch(
 
 def measure(session: Session, scope: Scope, thread_id: str) -> Mapping[str, Usage]:
     """See ``DocumentStore.measure``."""
-    row = session.one("find_thread", pack_scope(scope, thread_id))
-    if row is None:
+    found = session.one("find_thread", pack_scope(scope, thread_id))
+    if found is None:
         return {}
+    row = found[:1]
     usage = {
         CHECKPOINTS: session.one("measure_checkpoints", row),
         WRITES: session.one("measure_writes", row),
@@ -144,6 +159,8 @@ def measure(session: Session, scope: Scope, thread_id: str) -> Mapping[str, Usag
         usage[collection] = before[0] + documents, before[1] + size_bytes
     return {name: Usage(*figures) for name, figures in usage.items() if figures[0]}
 
+
+CHECKPOINT_COLUMNS = 10  # of a found checkpoint's row: the thread's, then its own
 
 _THREAD = ("namespace", "agent_id", "thread_id")
 
@@ -164,6 +181,22 @@ def _search(session: Session, scope: Scope, wanted: Find) -> Iterator[_Found]:
         if wanted.bodies:
             return _with_bodies(session, wanted.collection, rows, table.body)
     return (_found(wanted.collection, row) for row in rows)
+
+
+def _search_with_writes(session: Session, scope: Scope, wanted: Find) -> Iterator[_Found]:
+    """Iterate over checkpoints of one namespace, the newest first, each with its writes."""
+    where = Conditions(scope, wanted)
+    where.follow()
+    rows = session.rows("find_newest_with_writes", where.parameters, where.text)
+    for columns, group in groupby(rows, itemgetter(slice(CHECKPOINT_COLUMNS))):
+        found = _found(CHECKPOINTS, columns)
+        thread_id = found.document.thread_id
+        writes = [
+            keyed_document(WRITES, thread_id, (*found.packed_key, *row[CHECKPOINT_COLUMNS:]))
+            for row in group
+            if row[CHECKPOINT_COLUMNS] is not None
+        ]
+        yield replace(found, children=writes)
 
 
 def _is_seek(wanted: Find) -> bool:
@@ -191,14 +224,18 @@ def _found(collection: str, row: Sequence[Any]) -> _Found:
 
 def _children(session: Session, page: Sequence[_Found], *, bodies: bool) -> Iterator[Document]:
     """Iterate over the writes of found checkpoints, in key order."""
-    in_order = sorted(
-        page, key=lambda each: (each.document.thread_id, key_order(CHECKPOINTS, each.document.key))
-    )
-    for parent in in_order:
+    for parent in _by_key(page):
         ns, ident = parent.packed_key
         parameters = {"tid": parent.tid, "ns": ns, "id": ident, "bodies": bodies}
         for row in session.rows("writes_of_checkpoint", parameters):
             yield keyed_document(WRITES, parent.document.thread_id, (ns, ident, *row))
+
+
+def _by_key(page: Sequence[_Found]) -> list[_Found]:
+    """Order found checkpoints as their writes are to be ordered."""
+    return sorted(
+        page, key=lambda each: (each.document.thread_id, key_order(CHECKPOINTS, each.document.key))
+    )
 
 
 def _unread_nodes(

@@ -24,6 +24,7 @@ from threadkeep.ports.documents import (
     Key,
     Scope,
 )
+from threadkeep.rules.document_life import erasure_mark
 
 THREADS_REMEMBERED = 10_000  # row numbers of threads, kept per process: about 2 MB
 
@@ -33,6 +34,19 @@ _ADD = {CHECKPOINTS: "add_checkpoint", WRITES: "add_write"}
 _PUT = {CHECKPOINTS: "put_checkpoints", WRITES: "put_writes"}
 _HAS = {CHECKPOINTS: "has_checkpoint", WRITES: "has_write"}
 _REMOVE = {CHECKPOINTS: "remove_checkpoints", WRITES: "remove_writes"}
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """A thread's names, and what its erasure is remembered by."""
+
+    key: ThreadKey
+    mark: bytes
+
+    @classmethod
+    def of(cls, scope: Scope, thread_id: str) -> "Thread":
+        """Pack a thread's names."""
+        return cls(pack_scope(scope, thread_id), erasure_mark(scope, thread_id))
 
 
 class Threads:
@@ -46,28 +60,34 @@ class Threads:
 
     def find(self, session: Session, key: ThreadKey) -> int | None:
         """Return a thread's number, or ``None`` when it stores nothing."""
+        row = self.look(session, key)
+        return None if row is None else row[0]
+
+    def look(self, session: Session, key: ThreadKey) -> tuple[int, int | None] | None:
+        """Return a thread's number, and when what had its names before was erased."""
         number = self._numbers.get(key)
         # It may have been erased, and made again under another number, by another process.
-        if number is not None and session.one("has_thread", (number,)):
-            self._numbers.move_to_end(key)
-            return number
+        if number is not None:
+            row = session.one("has_thread", (number,))
+            if row is not None:
+                self._numbers.move_to_end(key)
+                return number, row[0]
         self._numbers.pop(key, None)
-        row = session.one("find_thread", key)
-        if row is None:
+        found: tuple[int, int | None] | None = session.one("find_thread", key)
+        if found is None:
             return None
-        self._numbers[key] = row[0]
+        self._numbers[key] = found[0]
         if len(self._numbers) > THREADS_REMEMBERED:
             self._numbers.popitem(last=False)
-        return int(row[0])
+        return found
 
-    def find_or_add(self, session: Session, key: ThreadKey) -> int:
+    def find_or_add(self, session: Session, thread: Thread) -> int:
         """Return a thread's number, a new one where it stores nothing yet."""
-        number = self.find(session, key)
+        number = self.find(session, thread.key)
         if number is not None:
             return number
-        session.run("add_thread", key)
-        (added,) = session.one("find_thread", key)
-        return int(added)
+        session.run("add_thread", (*thread.key, thread.mark))
+        return int(session.one("find_thread", thread.key)[0])
 
     def forget_all(self) -> None:
         """Forget: numbers given in a transaction that was undone are given again."""
@@ -83,6 +103,8 @@ class Insertion:
         thread: Whose documents.
         touched: Seconds since 1970, for addressed documents.
         requires: Rows that must be there, as (collection, key).
+        after: Checkpoints it belongs to, each with when it was made.
+        lease: The token that must be the thread's lease's, if any.
         addressed: Rows written where absent, in order.
         keyed: The same for the other collections, as (collection, key, row).
         put_addressed: Rows that replace what is there.
@@ -90,9 +112,11 @@ class Insertion:
     """
 
     threads: Threads
-    thread: ThreadKey
+    thread: Thread
     touched: int
     requires: Sequence[tuple[str, Key]]
+    after: Sequence[tuple[Key, int]]
+    lease: int | None
     addressed: Sequence[AddressedRow]
     keyed: Sequence[tuple[str, Key, tuple[Any, ...]]]
     put_addressed: Sequence[AddressedRow]
@@ -100,6 +124,10 @@ class Insertion:
 
     def __call__(self, session: Session) -> Inserted:
         """Write the batch."""
+        if self.lease is not None and session.one("find_lease", self.thread.key) != (self.lease,):
+            return Inserted(written=False, stale=True)
+        if self.after and self._is_erased(session):
+            return Inserted(written=False, erased=True)
         if self.requires and not self._has_required(session):
             return Inserted(written=False)
         tid = self.threads.find_or_add(session, self.thread)
@@ -115,8 +143,19 @@ class Insertion:
         return Inserted(present=present)
 
     def _has_required(self, session: Session) -> bool:
-        tid = self.threads.find(session, self.thread)
+        tid = self.threads.find(session, self.thread.key)
         return tid is not None and all(_has(session, tid, *each) for each in self.requires)
+
+    def _is_erased(self, session: Session) -> bool:
+        row = self.threads.look(session, self.thread.key)
+        if row is None:
+            mark = session.one("find_erasure", (self.thread.mark,))
+            return mark is not None and any(made_at <= mark[0] for _, made_at in self.after)
+        tid, erased_at = row
+        return erased_at is not None and not all(
+            made_at > erased_at or _has(session, tid, CHECKPOINTS, key)
+            for key, made_at in self.after
+        )
 
     def _add_addressed(self, session: Session, tid: int) -> None:
         # In order: of two documents with one address the first is kept.
@@ -157,9 +196,11 @@ def insertion(
             put_keyed.setdefault(document.collection, []).append(keyed_row(document))
     return Insertion(
         threads=threads,
-        thread=pack_scope(scope, thread_id),
+        thread=Thread.of(scope, thread_id),
         touched=touched,
         requires=batch.requires,
+        after=batch.after,
+        lease=batch.lease,
         addressed=_addressed_rows(batch.documents),
         keyed=[
             (document.collection, document.key, keyed_row(document))

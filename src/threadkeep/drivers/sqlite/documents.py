@@ -5,11 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from threadkeep.drivers.sqlite import document_reads as reads
+from threadkeep.drivers.sqlite import document_threads as whole
 from threadkeep.drivers.sqlite import document_writes as writes
 from threadkeep.drivers.sqlite.database import SqliteDatabase
 from threadkeep.drivers.sqlite.document_rows import pack_scope
 from threadkeep.drivers.sqlite.sessions import Session
 from threadkeep.drivers.sqlite.writer import Submitted
+from threadkeep.model.uuid_times import ticks_of
 from threadkeep.ports.clock import Clock, SystemClock
 from threadkeep.ports.documents import (
     Batch,
@@ -18,15 +20,18 @@ from threadkeep.ports.documents import (
     Inserted,
     Key,
     Page,
+    Pruned,
+    Pruning,
     Scope,
-    Staged,
     Usage,
 )
+from threadkeep.ports.staging import Staged
 from threadkeep.rules.document_checks import (
     MAX_BODY_BYTES,
     check_batch,
     check_find,
     check_keys,
+    check_pruning,
     check_refs,
     check_scope,
 )
@@ -39,6 +44,7 @@ class _Documents:
         self._clock = clock
         self._threads = writes.Threads()
         database.load("threadkeep.drivers.sqlite", "documents.sql")
+        database.load("threadkeep.drivers.sqlite", "document_threads.sql")
         database.on_rollback(self._threads.forget_all)
 
     def insert(self, scope: Scope, batch: Batch) -> writes.Insertion | None:
@@ -78,9 +84,55 @@ class _Documents:
             documents=tuple(documents),
         )
 
-    def erase(self, scope: Scope, thread_id: str) -> "partial[int]":
+    def erase(self, scope: Scope, thread_id: str) -> Callable[[Session], int]:
         check_scope(scope, thread_id)
-        return partial(writes.erase, threads=self._threads, thread=pack_scope(scope, thread_id))
+        thread, now = writes.Thread.of(scope, thread_id), ticks_of(self._clock.now())
+
+        def work(session: Session) -> int:
+            gone = writes.erase(session, self._threads, thread.key)
+            if gone:
+                whole.remember_erasure(session, thread.mark, now)
+            return gone
+
+        return work
+
+    def copy(self, scope: Scope, source: str, target: str) -> "partial[int]":
+        check_scope(scope, source)
+        check_scope(scope, target)
+        return partial(
+            whole.copy,
+            threads=self._threads,
+            source=writes.Thread.of(scope, source),
+            target=writes.Thread.of(scope, target),
+            touched=self._now_ms() // 1000,
+        )
+
+    def prune(self, scope: Scope, thread_id: str, pruning: Pruning) -> "partial[Pruned]":
+        check_scope(scope, thread_id)
+        check_pruning(pruning)
+        thread = pack_scope(scope, thread_id)
+        return partial(whole.prune, threads=self._threads, thread=thread, pruning=pruning)
+
+    def lease(self, scope: Scope, thread_id: str, seconds: float) -> "partial[int | None]":
+        check_scope(scope, thread_id)
+        now = self._now_ms()
+        ends_at = now + int(seconds * 1000)
+        return partial(whole.lease, thread=pack_scope(scope, thread_id), now=now, ends_at=ends_at)
+
+    def extend_lease(
+        self, scope: Scope, thread_id: str, token: int, seconds: float
+    ) -> "partial[bool]":
+        check_scope(scope, thread_id)
+        ends_at = self._now_ms() + int(seconds * 1000)
+        thread = pack_scope(scope, thread_id)
+        return partial(whole.extend_lease, thread=thread, token=token, ends_at=ends_at)
+
+    def release_lease(self, scope: Scope, thread_id: str, token: int) -> "partial[None]":
+        check_scope(scope, thread_id)
+        return partial(whole.release_lease, thread=pack_scope(scope, thread_id), token=token)
+
+    def _now_ms(self) -> int:
+        return int(self._clock.now().timestamp() * 1000)
 
     def measure(self, scope: Scope, thread_id: str) -> "partial[Mapping[str, Usage]]":
         check_scope(scope, thread_id)
@@ -140,6 +192,27 @@ class SqliteDocumentStore:
     def erase(self, scope: Scope, thread_id: str) -> int:
         """See ``DocumentStore.erase``."""
         return self._database.write_now(self._documents.erase(scope, thread_id), scrub=True)
+
+    def copy(self, scope: Scope, source: str, target: str) -> int:
+        """See ``DocumentStore.copy``."""
+        return self._database.write_now(self._documents.copy(scope, source, target))
+
+    def prune(self, scope: Scope, thread_id: str, pruning: Pruning) -> Pruned:
+        """See ``DocumentStore.prune``."""
+        return self._database.write_now(self._documents.prune(scope, thread_id, pruning))
+
+    def lease(self, scope: Scope, thread_id: str, seconds: float) -> int | None:
+        """See ``DocumentStore.lease``."""
+        return self._database.write_now(self._documents.lease(scope, thread_id, seconds))
+
+    def extend_lease(self, scope: Scope, thread_id: str, token: int, seconds: float) -> bool:
+        """See ``DocumentStore.extend_lease``."""
+        work = self._documents.extend_lease(scope, thread_id, token, seconds)
+        return self._database.write_now(work)
+
+    def release_lease(self, scope: Scope, thread_id: str, token: int) -> None:
+        """See ``DocumentStore.release_lease``."""
+        self._database.write_now(self._documents.release_lease(scope, thread_id, token))
 
     def measure(self, scope: Scope, thread_id: str) -> Mapping[str, Usage]:
         """See ``DocumentStore.measure``."""
@@ -204,6 +277,27 @@ class AsyncSqliteDocumentStore:
         """See ``DocumentStore.erase``."""
         work = self._documents.erase(scope, thread_id)
         return await self._database.write_soon(work, scrub=True)
+
+    async def copy(self, scope: Scope, source: str, target: str) -> int:
+        """See ``DocumentStore.copy``."""
+        return await self._database.write_soon(self._documents.copy(scope, source, target))
+
+    async def prune(self, scope: Scope, thread_id: str, pruning: Pruning) -> Pruned:
+        """See ``DocumentStore.prune``."""
+        return await self._database.write_soon(self._documents.prune(scope, thread_id, pruning))
+
+    async def lease(self, scope: Scope, thread_id: str, seconds: float) -> int | None:
+        """See ``DocumentStore.lease``."""
+        return await self._database.write_soon(self._documents.lease(scope, thread_id, seconds))
+
+    async def extend_lease(self, scope: Scope, thread_id: str, token: int, seconds: float) -> bool:
+        """See ``DocumentStore.extend_lease``."""
+        work = self._documents.extend_lease(scope, thread_id, token, seconds)
+        return await self._database.write_soon(work)
+
+    async def release_lease(self, scope: Scope, thread_id: str, token: int) -> None:
+        """See ``DocumentStore.release_lease``."""
+        await self._database.write_soon(self._documents.release_lease(scope, thread_id, token))
 
     async def measure(self, scope: Scope, thread_id: str) -> Mapping[str, Usage]:
         """See ``DocumentStore.measure``."""

@@ -1,12 +1,13 @@
 -- find_thread --
-SELECT tid FROM document_threads
+SELECT tid, erased_at FROM document_threads
 WHERE namespace = ? AND agent_id = ? AND thread_id = ?;
 
 -- add_thread --
-INSERT INTO document_threads (namespace, agent_id, thread_id) VALUES (?, ?, ?);
+INSERT INTO document_threads (namespace, agent_id, thread_id, erased_at)
+VALUES (?, ?, ?, (SELECT erased_at FROM document_erasures WHERE mark = ?));
 
 -- has_thread --
-SELECT 1 FROM document_threads WHERE tid = ?;
+SELECT erased_at FROM document_threads WHERE tid = ?;
 
 -- has_checkpoint --
 SELECT 1 FROM checkpoint_documents WHERE tid = ? AND ns = ? AND id = ?;
@@ -96,6 +97,20 @@ FROM document_threads t CROSS JOIN checkpoint_documents d ON d.tid = t.tid
 WHERE t.namespace = :namespace AND t.agent_id = :agent_id {where}
 ORDER BY d.id DESC, d.ns, t.thread_id
 LIMIT :limit;
+
+-- find_newest_with_writes --
+SELECT f.tid, f.thread_id, f.ns, f.id, f.parent, f.source, f.step, f.meta, f.refs, f.body,
+    w.task, w.part, w.refs, CASE WHEN :bodies THEN w.body ELSE x'' END
+FROM (
+    SELECT d.tid, t.thread_id, d.ns, d.id, d.parent, d.source, d.step, d.meta, d.refs,
+        CASE WHEN :bodies THEN d.body ELSE x'' END AS body
+    FROM document_threads t CROSS JOIN checkpoint_documents d ON d.tid = t.tid
+    WHERE t.namespace = :namespace AND t.agent_id = :agent_id {where}
+    ORDER BY d.id DESC, d.ns, t.thread_id
+    LIMIT :limit
+) f
+LEFT JOIN write_documents w ON w.tid = f.tid AND w.ns = f.ns AND w.id = f.id
+ORDER BY f.id DESC, f.ns, f.thread_id, w.task, w.part;
 
 -- count_checkpoints --
 SELECT count(*)

@@ -148,6 +148,12 @@ class Session:
         ((busy, _, _),) = self.script("PRAGMA wal_checkpoint(TRUNCATE)")
         return not busy
 
+    def give_back(self, pages: int) -> None:
+        """Make the file smaller by at most so many free pages, where it was made for that."""
+        ((free,),) = self.script("PRAGMA freelist_count")
+        for _ in range(min(pages, free)):
+            self.script("PRAGMA incremental_vacuum(1)")  # Python takes one step of it, one page
+
     def wait_for_locks(self, seconds: float) -> None:
         """Set how long a statement waits for what another connection holds."""
         self.script(f"PRAGMA busy_timeout = {int(seconds * 1000)}")
@@ -219,6 +225,7 @@ def open_writer(address: Address, statements: Mapping[str, str], wait_seconds: f
     session = Session(connection, statements)
     try:
         session.wait_for_locks(wait_seconds)
+        session.script("PRAGMA auto_vacuum = INCREMENTAL")  # of a file that has no page yet
         _use_log(session, wait_seconds)
         session.script(f"PRAGMA synchronous = {address.synchronous}")
         session.script("PRAGMA foreign_keys = ON")

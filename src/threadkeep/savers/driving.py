@@ -1,0 +1,52 @@
+"""What drives steps of ``checkpoints`` against a document store, for every part of the saver."""
+
+import asyncio
+import threading
+from typing import Any, TypeVar
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.serde.base import SerializerProtocol
+
+from threadkeep.checkpoints.codec import Codec
+from threadkeep.checkpoints.known import Known
+from threadkeep.checkpoints.steps import Steps, arun, perform, run
+from threadkeep.ports.documents import AsyncDocumentStore, DocumentStore, Scope
+from threadkeep.savers.under_way import WritesUnderWay
+
+T = TypeVar("T")
+
+
+class Driving(BaseCheckpointSaver[Any]):
+    """Holds the document store, and what this saver and its copies know together."""
+
+    def __init__(
+        self,
+        documents: DocumentStore,
+        async_documents: AsyncDocumentStore | None,
+        scope: Scope,
+        serde: SerializerProtocol,
+    ) -> None:
+        super().__init__(serde=serde)
+        self._documents = documents
+        self._async_documents = async_documents
+        self._scope = scope
+        self._known = Known(threading.Lock())
+        self._under_way = WritesUnderWay()
+
+    def _codec(self) -> Codec:
+        return Codec(self.serde)
+
+    def _run(self, steps: Steps[T]) -> T:
+        return run(steps, self._documents, self._scope)
+
+    async def _arun(self, steps: Steps[T]) -> T:
+        if self._async_documents is not None:
+            return await arun(steps, self._async_documents, self._scope)
+        reply: Any = None
+        while True:
+            try:
+                request = steps.send(reply)
+            except StopIteration as done:
+                result: T = done.value
+                return result
+            reply = await asyncio.to_thread(perform, request, self._documents, self._scope)
