@@ -142,6 +142,20 @@ def test_a_cold_read_is_three_queries_on_sqlite_at_any_length(tmp_path: Path) ->
             assert counter.read().queries - before <= 3
 
 
+def test_a_thousand_ancestors_are_followed_in_a_few_requests(store: CountingStore) -> None:
+    saver, at = DocumentCheckpointSaver(store), config()
+    for number in range(1001):
+        made = checkpoint({}, {"log": number + 1})
+        at = saver.put(at, made, {"source": "loop", "step": number}, {})
+        saver.put_writes(at, [("log", [f"text {number} " * 9])], "task")
+    store.reads.clear()
+    reader = DocumentCheckpointSaver(store)
+    history = reader.get_delta_channel_history(config=at, channels=["log"])["log"]
+    assert [len(value) for _, _, value in history["writes"]] == [1] * 1000
+    assert history["writes"][-1][2] == ["text 999 " * 9]
+    assert len(store.reads) <= 6
+
+
 def test_a_stated_value_of_a_delta_channel_stores_no_message_again(store: CountingStore) -> None:
     saver = DocumentCheckpointSaver(store)
     messages = chat.history(50)
