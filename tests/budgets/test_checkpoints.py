@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.serde.types import _DeltaSnapshot
 
 from benchmarks import chat
 from benchmarks.counting import Counter, Counts, counted_connections
 from threadkeep import DocumentCheckpointSaver
 from threadkeep.ports.documents import (
+    ITEMS,
     PART_BYTES,
     READ_BYTES,
     Batch,
@@ -138,6 +140,37 @@ def test_a_cold_read_is_three_queries_on_sqlite_at_any_length(tmp_path: Path) ->
             before = counter.read().queries
             assert DocumentCheckpointSaver(saver._documents).get_tuple(thread) is not None
             assert counter.read().queries - before <= 3
+
+
+def test_a_thousand_ancestors_are_followed_in_a_few_requests(store: CountingStore) -> None:
+    saver, at = DocumentCheckpointSaver(store), config()
+    for number in range(1001):
+        made = checkpoint({}, {"log": number + 1})
+        at = saver.put(at, made, {"source": "loop", "step": number}, {})
+        saver.put_writes(at, [("log", [f"text {number} " * 9])], "task")
+    store.reads.clear()
+    reader = DocumentCheckpointSaver(store)
+    history = reader.get_delta_channel_history(config=at, channels=["log"])["log"]
+    assert [len(value) for _, _, value in history["writes"]] == [1] * 1000
+    assert history["writes"][-1][2] == ["text 999 " * 9]
+    assert len(store.reads) <= 6
+
+
+def test_a_stated_value_of_a_delta_channel_stores_no_message_again(store: CountingStore) -> None:
+    saver = DocumentCheckpointSaver(store)
+    messages = chat.history(50)
+    head = saver.put(config(), checkpoint({}, {}), {}, {})
+    for number, message in enumerate(messages):
+        saver.put_writes(head, [("log", [message])], f"task-{number:03}")
+    before = store.measure(saver._scope, "t1")[ITEMS]
+    stated = checkpoint({"log": _DeltaSnapshot(messages)}, {"log": 1})
+    saver.put(head, stated, {"source": "loop"}, {})
+    after = store.measure(saver._scope, "t1")[ITEMS]
+    assert after.size_bytes < 1.1 * before.size_bytes
+    found = DocumentCheckpointSaver(store).get_tuple(config())
+    assert found is not None
+    log = found.checkpoint["channel_values"]["log"]
+    assert (type(log), log.value) == (_DeltaSnapshot, messages)
 
 
 def test_a_listing_reads_each_document_once(store: CountingStore) -> None:

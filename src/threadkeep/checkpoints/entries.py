@@ -8,6 +8,7 @@ the document's ``refs``:
     ``Blob``      0                       the next address
     ``Tree``      [root, run, ...]        the next address is the root if root is 1, not if 0; a
                                           run is a number of elements by address, or one plain
+    ``Snapshot``  [root, run, ...]        the same, root being 3 or 2
     ``Keyed``     {key: entry, ...}       a dict, each value for itself
 """
 
@@ -30,6 +31,8 @@ class Blob(NamedTuple):
     ref: bytes
 
 
+_ROOT, _SNAPSHOT = 1, 2  # of a packed list's form: it has a root; it stands in the wrapper
+
 Mark = bytes | Inline  # an element: its address, or itself
 
 
@@ -45,13 +48,19 @@ class Tree(NamedTuple):
     tail: tuple[Mark, ...]
 
 
+class Snapshot(NamedTuple):
+    """A list in LangGraph's wrapper for the stated value of a ``DeltaChannel``."""
+
+    tree: Tree
+
+
 class Keyed(NamedTuple):
     """A dict whose values are told apart."""
 
     entries: tuple[tuple[str, "Entry"], ...]
 
 
-Entry = Inline | Blob | Tree | Keyed | None
+Entry = Inline | Blob | Tree | Snapshot | Keyed | None
 
 
 def names_of(entry: Entry) -> Iterator[bytes]:
@@ -59,7 +68,7 @@ def names_of(entry: Entry) -> Iterator[bytes]:
     match entry:
         case Blob(ref):
             yield ref
-        case Tree(root, tail):
+        case Tree(root, tail) | Snapshot(Tree(root, tail)):
             yield from (mark for mark in (root, *tail) if isinstance(mark, bytes))
         case Keyed(entries):
             for _, inner in entries:
@@ -102,10 +111,10 @@ def pack(entry: Entry, refs: list[bytes]) -> Any:
         case Blob(ref):
             refs.append(ref)
             return 0
-        case Tree(root, tail):
-            if root is not None:
-                refs.append(root)
-            return [int(root is not None), *pack_marks(tail, refs)]
+        case Tree():
+            return _pack_tree(entry, 0, refs)
+        case Snapshot(tree):
+            return _pack_tree(tree, _SNAPSHOT, refs)
         case Keyed(entries):
             return {key: pack(inner, refs) for key, inner in entries}
 
@@ -123,12 +132,20 @@ def unpack(packed: Any, refs: Iterator[bytes]) -> Entry:
             return Inline(packed)
         case 0:
             return Blob(_next(refs))
-        case [int(has_root), *runs]:
-            root = _next(refs) if has_root else None
-            return Tree(root, tuple(unpack_marks(runs, refs)))
+        case [int(form), *runs]:
+            root = _next(refs) if form & _ROOT else None
+            tree = Tree(root, tuple(unpack_marks(runs, refs)))
+            return Snapshot(tree) if form & _SNAPSHOT else tree
         case dict():
             return Keyed(tuple((key, unpack(inner, refs)) for key, inner in packed.items()))
     raise CorruptionError(f"an entry that is a {type(packed).__name__}")
+
+
+def _pack_tree(tree: Tree, form: int, refs: list[bytes]) -> list[Any]:
+    if tree.root is not None:
+        refs.append(tree.root)
+        form |= _ROOT
+    return [form, *pack_marks(tree.tail, refs)]
 
 
 def _next(refs: Iterator[bytes]) -> bytes:

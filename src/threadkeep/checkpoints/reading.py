@@ -10,10 +10,11 @@ from typing import Any
 
 from threadkeep.checkpoints import bodies
 from threadkeep.checkpoints.codec import Codec
-from threadkeep.checkpoints.entries import Blob, Entry, Inline, Keyed, Mark, Tree
+from threadkeep.checkpoints.entries import Blob, Entry, Inline, Keyed, Mark, Snapshot, Tree
 from threadkeep.checkpoints.known import Known
 from threadkeep.checkpoints.lists import Listing, read
 from threadkeep.checkpoints.steps import Fetch, Steps
+from threadkeep.checkpoints.values import SNAPSHOT
 from threadkeep.errors import CorruptionError, ThreadkeepError
 from threadkeep.ports.documents import CHECKPOINTS, Document, Fetched, Find, Is, Page
 
@@ -197,6 +198,8 @@ class Reader:
                 return self._element(ref)
             case Tree():
                 return self.elements(self.listing(entry))
+            case Snapshot(tree):
+                return SNAPSHOT(self.elements(self.listing(tree)))
             case Keyed(entries):
                 return {key: self.value(inner) for key, inner in entries}
 

@@ -1,18 +1,23 @@
 """A channel's value as an entry and documents.
 
-Lists are told apart by element, and dicts that hold lists or are large by key, one level deep. Only
-``list`` and ``dict`` themselves are: a subclass goes to the serializer as it is.
+Lists are told apart by element, also in LangGraph's wrapper for delta channels, and dicts that
+hold lists or are large by key, one level deep. Only ``list`` and ``dict`` themselves are: a
+subclass goes to the serializer as it is.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from langgraph.checkpoint.serde import types as serde_types
+
 from threadkeep.checkpoints.drafts import INLINE_BYTES, Draft
-from threadkeep.checkpoints.entries import Entry, Inline, Keyed, Mark
+from threadkeep.checkpoints.entries import Entry, Inline, Keyed, Mark, Snapshot, Tree
 from threadkeep.checkpoints.lists import Listing, arrange
 from threadkeep.checkpoints.prints import Print, Prints, take
 
+# What LangGraph wraps the stated value of a ``DeltaChannel`` in; its older releases have none.
+SNAPSHOT: Any = getattr(serde_types, "_DeltaSnapshot", None)
 KEYED_KEYS = 32  # a dict of more keys is one document: its entry stands in every checkpoint
 KEYED_BYTES = 1024  # a dict without lists and up to this is one document
 
@@ -63,6 +68,10 @@ def encode(
     """
     if type(value) is list:
         return _encode_list(value, path, draft, old)
+    if type(value) is SNAPSHOT and type(value.value) is list:
+        entry, lists = _encode_list(value.value, path, draft, old)
+        if isinstance(entry, Tree):
+            return Snapshot(entry), lists
     if type(value) is dict and 0 < len(value) <= KEYED_KEYS and len(path) == 1:
         return _encode_dict(value, path, draft, old)
     return draft.value(draft.codec.dump(value)), {}
