@@ -86,7 +86,7 @@ def test_processes_set_up_through_it_at_once(pooled_url: str) -> None:
         list(threads.map(PostgresDatabase.setup, databases))
     with psycopg.connect(pooled_url) as connection:
         rows = connection.execute("select count(*) from fresh.threadkeep_migrations").fetchone()
-    assert rows == (1,)
+    assert rows == (2,)
 
 
 async def _read(url: str) -> bool:

@@ -32,9 +32,13 @@ ARRAYS = {
         "required_write_ns", "required_write_ids", "required_tasks", "required_parts",
     ),
     "required_documents": ("required_refs", "required_kinds"),
+    "after": ("after_ns", "after_ids", "after_made"),
 }  # fmt: skip
 
+LEASE = "lease"
+AFTER = "after"
 _REQUIRED = "required_"
+_NEEDED = (LEASE, AFTER, _REQUIRED)
 _ANSWERS = {"{checkpoints}": "checkpoints", "{writes}": "writes"}
 
 
@@ -49,12 +53,17 @@ class BatchStatements:
         self._texts = texts
         self._made: dict[tuple[str, tuple[str, ...]], str] = {}
 
+    @property
+    def make_thread(self) -> str:
+        """The statement that makes a thread's row where there is none."""
+        return self._texts["make_thread"]
+
     def text(self, thread: str, parts: tuple[str, ...]) -> str:
         """Return the statement.
 
         Args:
             thread: The part that finds the thread.
-            parts: Those that require or write documents.
+            parts: What it needs, and those that write documents.
         """
         made = self._made.get((thread, parts))
         if made is None:
@@ -62,21 +71,32 @@ class BatchStatements:
         return made
 
     def _make(self, thread: str, parts: tuple[str, ...]) -> str:
-        required = [part for part in parts if part.startswith(_REQUIRED)]
-        written = [part for part in parts if not part.startswith(_REQUIRED)]
+        needed = [part for part in parts if part.startswith(_NEEDED)]
+        written = [part for part in parts if not part.startswith(_NEEDED)]
         expressions = [
-            *(self._texts[part] for part in (thread, *required)),
-            self._target(required),
+            *(self._texts[part] for part in (thread, *needed)),
+            self._texts["target"].replace("{conditions}", self._conditions(needed)),
             *(self._texts[part] for part in written),
         ]
         answer = self._texts["answer"]
         for place, table in _ANSWERS.items():
             is_added = f"add_{table}" in written
             answer = answer.replace(place, self._texts[f"answer_{table}"] if is_added else "NULL")
+        answer = answer.replace("{stale}", self._texts["is_stale"] if LEASE in needed else "false")
+        answer = answer.replace(
+            "{erased}", self._texts["is_erased"] if AFTER in needed else "false"
+        )
         return f"WITH {', '.join(expressions)} {answer}"
 
-    def _target(self, required: Sequence[str]) -> str:
-        if not required:
-            return self._texts["target_without_required"]
-        counts = [self._texts["count_of_required"].replace("{part}", part) for part in required]
-        return self._texts["target_with_required"].replace("{counts}", " + ".join(counts))
+    def _conditions(self, needed: Sequence[str]) -> str:
+        conditions = []
+        if LEASE in needed:
+            conditions.append(f"NOT ({self._texts['is_stale']})")
+        if AFTER in needed:
+            conditions.append(f"NOT ({self._texts['is_erased']})")
+        required = [part for part in needed if part.startswith(_REQUIRED)]
+        if required:
+            count = self._texts["count_of_required"]
+            counts = " + ".join(count.replace("{part}", part) for part in required)
+            conditions.append(self._texts["has_required"].replace("{counts}", counts))
+        return " AND ".join(conditions) or "true"

@@ -10,7 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from threadkeep.drivers.postgres.batch_statements import ARRAYS, BatchStatements
+from threadkeep.drivers.postgres.batch_statements import (
+    AFTER,
+    ARRAYS,
+    LEASE,
+    BatchStatements,
+)
 from threadkeep.drivers.postgres.document_rows import (
     KIND_OF,
     addressed_row,
@@ -31,6 +36,7 @@ from threadkeep.ports.documents import (
     Key,
     Scope,
 )
+from threadkeep.rules.document_life import erasure_mark
 
 THREADS_REMEMBERED = 10_000  # row numbers of threads, kept per process: about 2 MB
 MEETINGS = 20  # times that another process makes or erases the thread at the same moment
@@ -76,6 +82,8 @@ class Insertion:
         threads: Shared by the store's insertions.
         name: Whose documents.
         requires: How many documents must be there.
+        mark: What an erasure of the thread is remembered by.
+        lease: The token that must be the thread's lease's, if any.
         parts: Names of the parts of the statement.
         arrays: What they bind.
         keyed: The documents that are reported where they are present, as (collection, key).
@@ -85,6 +93,8 @@ class Insertion:
     threads: Threads
     name: Named
     requires: int
+    mark: bytes
+    lease: int | None
     parts: tuple[str, ...]
     arrays: Mapping[str, Any]
     keyed: Keys
@@ -93,30 +103,54 @@ class Insertion:
         """Write the batch."""
         number = self.threads.recall(self.name)
         if number is not None:
-            ((found, *answer),) = yield self._query("thread_by_number", {"tid": number})
+            ((found, *answer),) = yield self._query("thread_by_number", number)
             if found is not None:
                 return self._inserted(answer)
         # It is not known, or was erased, and perhaps made again under another number.
-        namespace, agent_id, thread_id = self.name
-        named = pack_scope(Scope(namespace, agent_id), thread_id)
-        how = "thread_by_name" if self.requires else "thread_found_or_made"
+        if self.requires or self.needs:
+            return (yield from self._run_where_allowed())
         for _ in range(MEETINGS):
-            ((found, *answer),) = yield self._query(how, named)
+            ((found, *answer),) = yield self._query("thread_found_or_made")
             if found is not None:
                 self.threads.remember(self.name, found)
                 return self._inserted(answer)
-            if self.requires:
-                return Inserted(written=False)
-        raise UnavailableError("postgresql: others make and erase the thread all the time")
+        raise _endless()
 
-    def _query(self, thread: str, named: Mapping[str, Any]) -> Query:
-        text = self.statements.text(thread, self.parts)
-        return Query(text, {**self.arrays, **named, "required": self.requires})
+    @property
+    def needs(self) -> bool:
+        """Say whether it is written under a lease, or depends on what was erased."""
+        return LEASE in self.parts or AFTER in self.parts
+
+    def _run_where_allowed(self) -> Unit[Inserted]:
+        """Write it to a thread that is there; make that one first, by a statement of its own.
+
+        A statement knows what was erased before it began: it may write to a thread that it found,
+        but not to one that it makes, for that may have been made and erased meanwhile.
+        """
+        for _ in range(MEETINGS):
+            ((found, *answer),) = yield self._query("thread_by_name")
+            if found is not None:
+                self.threads.remember(self.name, found)
+            inserted = self._inserted(answer)
+            if found is not None or self.requires or inserted.stale or inserted.erased:
+                return inserted
+            yield Query(self.statements.make_thread, self._values())
+        raise _endless()
+
+    def _query(self, thread: str, number: int | None = None) -> Query:
+        return Query(self.statements.text(thread, self.parts), self._values(number))
+
+    def _values(self, number: int | None = None) -> Mapping[str, Any]:
+        namespace, agent_id, thread_id = self.name
+        values = {**self.arrays, **pack_scope(Scope(namespace, agent_id), thread_id)}
+        values |= {"tid": number, "required": self.requires}
+        values |= {"mark": self.mark, "lease": self.lease}
+        return values
 
     def _inserted(self, answer: Sequence[Any]) -> Inserted:
-        is_written, *added = answer
+        is_stale, is_erased, is_written, *added = answer
         if not is_written:
-            return Inserted(written=False)
+            return Inserted(written=False, stale=is_stale, erased=is_erased and not is_stale)
         new = {tuple(key) for keys in added for key in keys or ()}
         present = []
         for collection, key in self.keyed:
@@ -177,23 +211,16 @@ def remove(statements: Statements, scope: Scope, thread_id: str, documents: Keys
     return int(gone)
 
 
-def erase(statements: Statements, scope: Scope, thread_id: str) -> Unit[int]:
-    """Delete all of a thread; answer with how many documents there were.
-
-    In two statements: the second sees what puts committed that the first had to wait for.
-    """
-    rows = yield Query(statements["lock_thread"], pack_scope(scope, thread_id))
-    if not rows:
-        return 0
-    ((gone,),) = yield Query(statements["erase"], {"tid": rows[0][0]})
-    return int(gone)
+def _endless() -> UnavailableError:
+    return UnavailableError("postgresql: others make and erase the thread all the time")
 
 
 def _insertion(
     statements: BatchStatements, threads: Threads, name: Named, batch: Batch, touched: int
 ) -> Insertion:
     required = _keys_by_table(dict.fromkeys(batch.requires))
-    rows = {f"required_{table}": keys for table, keys in required.items()}
+    rows = {AFTER: [(*pack_key(CHECKPOINTS, key), made) for key, made in batch.after]}
+    rows |= {f"required_{table}": keys for table, keys in required.items()}
     rows |= {f"add_{table}": found for table, found in _rows(batch.documents, first=True).items()}
     rows |= {f"put_{table}": found for table, found in _rows(batch.replacing, first=False).items()}
     added = rows["add_documents"]
@@ -205,9 +232,19 @@ def _insertion(
     arrays: dict[str, Any] = {"touched": touched}
     for part in parts:
         arrays |= columns(rows[part], ARRAYS[part])
+    if batch.lease is not None:
+        parts = (LEASE, *parts)
     keyed = [(d.collection, d.key) for d in batch.documents if d.collection not in KIND_OF]
     return Insertion(
-        statements, threads, name, sum(map(len, required.values())), parts, arrays, keyed
+        statements=statements,
+        threads=threads,
+        name=name,
+        requires=sum(map(len, required.values())),
+        mark=erasure_mark(Scope(*name[:2]), name[2]) if batch.after else b"",
+        lease=batch.lease,
+        parts=parts,
+        arrays=arrays,
+        keyed=keyed,
     )
 
 

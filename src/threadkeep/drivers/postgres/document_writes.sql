@@ -1,5 +1,5 @@
--- A batch is one statement, put together of the parts below: a thread, what is required, what is
--- written, the answer. The thread's row is locked before any other, so that a prune or an erasure
+-- A batch is one statement, put together of the parts below: a thread, what it needs, what is written,
+-- the answer. The thread's row is locked before any other, so that a prune or an erasure
 -- (FOR UPDATE) and a put (FOR KEY SHARE) come one after the other and never wait for each other.
 
 -- thread_by_number --
@@ -31,6 +31,46 @@ made AS (
     RETURNING tid
 ),
 thread AS MATERIALIZED (SELECT tid FROM found UNION ALL SELECT tid FROM made)
+
+-- lease --
+-- Locked: who takes it over waits for this batch, or is seen.
+lease AS MATERIALIZED (
+    SELECT FROM {schema}document_leases
+    WHERE namespace = :namespace::bytea AND agent_id = :agent_id::bytea
+        AND thread_id = :thread_id::bytea AND token = :lease::bigint
+    FOR SHARE
+)
+
+-- after --
+-- Only where the thread was erased is looked for what the batch belongs to.
+erasure AS MATERIALIZED (
+    SELECT erased_at FROM {schema}document_erasures WHERE mark = :mark::bytea
+),
+later AS MATERIALIZED (
+    SELECT FROM erasure e CROSS JOIN unnest(:after_made::bigint[]) AS a (made)
+    WHERE a.made > e.erased_at
+),
+stored AS MATERIALIZED (
+    SELECT
+    FROM erasure e
+    CROSS JOIN thread t
+    CROSS JOIN unnest(
+        :after_ns::bytea[], :after_ids::bytea[], :after_made::bigint[]
+    ) AS a (ns, id, made)
+    CROSS JOIN LATERAL (
+        SELECT FROM {schema}checkpoint_documents d
+        WHERE d.tid = t.tid AND d.ns = a.ns AND d.id = a.id AND a.made <= e.erased_at
+        OFFSET 0
+        FOR KEY SHARE
+    ) l
+)
+
+-- is_stale --
+NOT EXISTS (SELECT FROM lease)
+
+-- is_erased --
+EXISTS (SELECT FROM erasure) AND cardinality(:after_made::bigint[])
+    > (SELECT count(*) FROM later) + (SELECT count(*) FROM stored)
 
 -- required_checkpoints --
 -- Locked, and not only looked at: what a snapshot shows may be gone once the thread's lock is had.
@@ -79,11 +119,11 @@ required_documents AS MATERIALIZED (
 -- count_of_required --
 (SELECT count(*) FROM {part})
 
--- target_with_required --
-target AS MATERIALIZED (SELECT tid FROM thread WHERE {counts} = :required::bigint)
+-- has_required --
+{counts} = :required::bigint
 
--- target_without_required --
-target AS MATERIALIZED (SELECT tid FROM thread)
+-- target --
+target AS MATERIALIZED (SELECT tid FROM thread WHERE {conditions})
 
 -- add_documents --
 added_documents AS (
@@ -187,7 +227,8 @@ replaced_writes AS (
 )
 
 -- answer --
-SELECT (SELECT tid FROM thread), EXISTS (SELECT FROM target), {checkpoints}, {writes}
+SELECT (SELECT tid FROM thread), {stale}, {erased}, EXISTS (SELECT FROM target), {checkpoints},
+    {writes}
 
 -- answer_checkpoints --
 (SELECT array_agg(ARRAY[ns, id]) FROM added_checkpoints)
@@ -225,24 +266,7 @@ documents AS (
 SELECT (SELECT count(*) FROM checkpoints) + (SELECT count(*) FROM writes)
     + (SELECT count(*) FROM documents);
 
--- lock_thread --
-SELECT tid FROM {schema}document_threads
-WHERE namespace = :namespace::bytea AND agent_id = :agent_id::bytea
-    AND thread_id = :thread_id::bytea
-FOR UPDATE;
-
--- erase --
-WITH checkpoints AS (
-    DELETE FROM {schema}checkpoint_documents WHERE tid = :tid::bigint RETURNING 1
-),
-writes AS (
-    DELETE FROM {schema}write_documents WHERE tid = :tid::bigint RETURNING 1
-),
-documents AS (
-    DELETE FROM {schema}addressed_documents WHERE tid = :tid::bigint RETURNING 1
-),
-thread AS (
-    DELETE FROM {schema}document_threads WHERE tid = :tid::bigint
-)
-SELECT (SELECT count(*) FROM checkpoints) + (SELECT count(*) FROM writes)
-    + (SELECT count(*) FROM documents);
+-- make_thread --
+INSERT INTO {schema}document_threads (namespace, agent_id, thread_id)
+VALUES (:namespace::bytea, :agent_id::bytea, :thread_id::bytea)
+ON CONFLICT DO NOTHING;

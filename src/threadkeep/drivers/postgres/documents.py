@@ -1,13 +1,16 @@
 """The document store in a PostgreSQL database: both faces, over the same operations."""
 
+import secrets
 from collections.abc import Mapping, Sequence
 from functools import partial
 
 from threadkeep.drivers.postgres import document_reads as reads
+from threadkeep.drivers.postgres import document_threads as whole
 from threadkeep.drivers.postgres import document_writes as writes
 from threadkeep.drivers.postgres.batch_statements import BatchStatements
 from threadkeep.drivers.postgres.database import PostgresDatabase
 from threadkeep.drivers.postgres.queries import Operation
+from threadkeep.model.uuid_times import ticks_of
 from threadkeep.ports.clock import Clock, SystemClock
 from threadkeep.ports.documents import (
     Batch,
@@ -16,19 +19,23 @@ from threadkeep.ports.documents import (
     Inserted,
     Key,
     Page,
+    Pruned,
+    Pruning,
     Scope,
     Usage,
 )
 from threadkeep.rules.document_checks import (
+    MAX_BODY_BYTES,
     check_batch,
     check_find,
     check_keys,
+    check_pruning,
     check_refs,
     check_scope,
 )
 
-MAX_BODY_BYTES = 4 * 1024 * 1024  # twice a reply, so that callers meet one that fills it alone
 MINUTE_SECONDS = 60
+TAKER_BYTES = 16  # random: no two calls that take a lease have the same
 
 
 class _Documents:
@@ -40,6 +47,7 @@ class _Documents:
         self._threads = writes.Threads()
         self._reads = database.load("document_reads.sql")
         self._writes = database.load("document_writes.sql")
+        self._wholes = {**self._writes, **database.load("document_threads.sql")}
         self._batches = BatchStatements(self._writes)
 
     def insert(self, scope: Scope, batch: Batch) -> Operation[Inserted]:
@@ -47,9 +55,8 @@ class _Documents:
         check_scope(scope, thread_id)
         if thread_id is None:
             return Operation("insert", writes.nothing)
-        touched = int(self._clock.now().timestamp()) // MINUTE_SECONDS
         insertions = writes.insertions(
-            self._batches, self._threads, scope, thread_id, batch, touched=touched
+            self._batches, self._threads, scope, thread_id, batch, touched=self._minute()
         )
         unit = partial(writes.run_all, insertions)
         return Operation("insert", unit, atomic=len(insertions) > 1)
@@ -82,12 +89,51 @@ class _Documents:
 
     def erase(self, scope: Scope, thread_id: str) -> Operation[int]:
         check_scope(scope, thread_id)
-        unit = partial(writes.erase, self._writes, scope, thread_id)
+        now = ticks_of(self._clock.now())
+        unit = partial(whole.erase, self._wholes, scope, thread_id, now=now)
         return Operation("erase", unit, atomic=True)
+
+    def copy(self, scope: Scope, source: str, target: str) -> Operation[int]:
+        check_scope(scope, source)
+        check_scope(scope, target)
+        unit = partial(whole.copy, self._wholes, scope, source, target, touched=self._minute())
+        return Operation("copy", unit, atomic=True)
+
+    def prune(self, scope: Scope, thread_id: str, pruning: Pruning) -> Operation[Pruned]:
+        check_scope(scope, thread_id)
+        check_pruning(pruning)
+        unit = partial(whole.prune, self._wholes, scope, thread_id, pruning)
+        return Operation("prune", unit, atomic=True)
+
+    def lease(self, scope: Scope, thread_id: str, seconds: float) -> Operation[int | None]:
+        check_scope(scope, thread_id)
+        times = {"now": self._now_ms(), "ends_at": self._now_ms() + int(seconds * 1000)}
+        taker = secrets.token_bytes(TAKER_BYTES)
+        unit = partial(whole.lease, self._wholes, scope, thread_id, {**times, "taker": taker})
+        return Operation("lease", unit, atomic=True)
+
+    def extend_lease(
+        self, scope: Scope, thread_id: str, token: int, seconds: float
+    ) -> Operation[bool]:
+        check_scope(scope, thread_id)
+        given = {"token": token, "ends_at": self._now_ms() + int(seconds * 1000)}
+        unit = partial(whole.extend_lease, self._wholes, scope, thread_id, given)
+        return Operation("extend_lease", unit)
+
+    def release_lease(self, scope: Scope, thread_id: str, token: int) -> Operation[None]:
+        check_scope(scope, thread_id)
+        unit = partial(whole.release_lease, self._wholes, scope, thread_id, token)
+        return Operation("release_lease", unit)
 
     def measure(self, scope: Scope, thread_id: str) -> Operation[Mapping[str, Usage]]:
         check_scope(scope, thread_id)
         return Operation("measure", partial(reads.measure, self._reads, scope, thread_id))
+
+    def _minute(self) -> int:
+        return int(self._clock.now().timestamp()) // MINUTE_SECONDS
+
+    def _now_ms(self) -> int:
+        return int(self._clock.now().timestamp() * 1000)
 
 
 class PostgresDocumentStore:
@@ -140,6 +186,27 @@ class PostgresDocumentStore:
         The database overwrites what is erased when it next vacuums the tables.
         """
         return self._database.run(self._documents.erase(scope, thread_id))
+
+    def copy(self, scope: Scope, source: str, target: str) -> int:
+        """See ``DocumentStore.copy``; after a lost connection it may count too few."""
+        return self._database.run(self._documents.copy(scope, source, target))
+
+    def prune(self, scope: Scope, thread_id: str, pruning: Pruning) -> Pruned:
+        """See ``DocumentStore.prune``; after a lost connection it may count too few."""
+        return self._database.run(self._documents.prune(scope, thread_id, pruning))
+
+    def lease(self, scope: Scope, thread_id: str, seconds: float) -> int | None:
+        """See ``DocumentStore.lease``."""
+        return self._database.run(self._documents.lease(scope, thread_id, seconds))
+
+    def extend_lease(self, scope: Scope, thread_id: str, token: int, seconds: float) -> bool:
+        """See ``DocumentStore.extend_lease``."""
+        operation = self._documents.extend_lease(scope, thread_id, token, seconds)
+        return self._database.run(operation)
+
+    def release_lease(self, scope: Scope, thread_id: str, token: int) -> None:
+        """See ``DocumentStore.release_lease``."""
+        self._database.run(self._documents.release_lease(scope, thread_id, token))
 
     def measure(self, scope: Scope, thread_id: str) -> Mapping[str, Usage]:
         """See ``DocumentStore.measure``."""
@@ -199,6 +266,27 @@ class AsyncPostgresDocumentStore:
     async def erase(self, scope: Scope, thread_id: str) -> int:
         """See ``PostgresDocumentStore.erase``."""
         return await self._database.arun(self._documents.erase(scope, thread_id))
+
+    async def copy(self, scope: Scope, source: str, target: str) -> int:
+        """See ``PostgresDocumentStore.copy``."""
+        return await self._database.arun(self._documents.copy(scope, source, target))
+
+    async def prune(self, scope: Scope, thread_id: str, pruning: Pruning) -> Pruned:
+        """See ``PostgresDocumentStore.prune``."""
+        return await self._database.arun(self._documents.prune(scope, thread_id, pruning))
+
+    async def lease(self, scope: Scope, thread_id: str, seconds: float) -> int | None:
+        """See ``DocumentStore.lease``."""
+        return await self._database.arun(self._documents.lease(scope, thread_id, seconds))
+
+    async def extend_lease(self, scope: Scope, thread_id: str, token: int, seconds: float) -> bool:
+        """See ``DocumentStore.extend_lease``."""
+        operation = self._documents.extend_lease(scope, thread_id, token, seconds)
+        return await self._database.arun(operation)
+
+    async def release_lease(self, scope: Scope, thread_id: str, token: int) -> None:
+        """See ``DocumentStore.release_lease``."""
+        await self._database.arun(self._documents.release_lease(scope, thread_id, token))
 
     async def measure(self, scope: Scope, thread_id: str) -> Mapping[str, Usage]:
         """See ``DocumentStore.measure``."""
