@@ -302,7 +302,7 @@ def test_schemas_of_one_database_are_apart(postgres_url: str, schema: str) -> No
         tables = connection.execute(
             "select count(*) from pg_tables where schemaname = %s", [schema]
         ).fetchone()
-    assert tables == (5,)
+    assert tables == (7,)
     here.close()
     there.close()
 
@@ -317,7 +317,7 @@ def test_a_schema_of_a_newer_release_is_refused_and_left_alone(
         with pytest.raises(SchemaTooNewError, match="schema 99"):
             asyncio.run(database.asetup())
         rows = connection.execute("select count(*) from threadkeep_migrations").fetchone()
-    assert rows == (2,)
+    assert rows == (3,)
 
 
 def test_migrations_use_the_direct_address(postgres_url: str) -> None:

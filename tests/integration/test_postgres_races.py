@@ -1,14 +1,13 @@
 """Puts beside erasures and prunes on PostgreSQL, each order forced by a lock that a test holds."""
 
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
 
+from tests.postgres_races import TABLES, Race, racing
 from threadkeep.drivers.postgres.address import parse
 from threadkeep.drivers.postgres.database import PostgresDatabase
 from threadkeep.drivers.postgres.documents import PostgresDocumentStore
@@ -16,12 +15,10 @@ from threadkeep.ports.documents import CHECKPOINTS, ITEMS, Batch, Find, Inserted
 from threadkeep.testing.builders import THREAD, address, checkpoint, item, write
 
 SCOPE = Scope("tests", "agent.v1")
-TABLES = ("checkpoint_documents", "write_documents", "addressed_documents")
 PARENT = (CHECKPOINTS, checkpoint(1).key)
 REQUIRING = Batch([item(2)], [checkpoint(2)], [PARENT])
 
 Store = PostgresDocumentStore
-Connection = psycopg.Connection[Any]
 
 
 @pytest.fixture
@@ -42,71 +39,9 @@ def other(postgres_url: str) -> Iterator[Store]:
 
 
 @pytest.fixture
-def race(postgres_url: str) -> Iterator["Race"]:
-    with (
-        psycopg.connect(postgres_url) as holder,
-        psycopg.connect(postgres_url, autocommit=True) as watcher,
-        ThreadPoolExecutor(2) as threads,
-    ):
-        yield Race(holder, watcher, threads)
-
-
-class Race:
-    """Holds locks in an open transaction, and knows when another waits for them."""
-
-    def __init__(
-        self, holder: Connection, watcher: Connection, threads: ThreadPoolExecutor
-    ) -> None:
-        self._holder = holder
-        self._watcher = watcher
-        self._threads = threads
-
-    def lock_thread(self, strength: str = "update") -> None:
-        """Lock every thread's row, as an erasure or a prune does."""
-        self._holder.execute(f"select from document_threads for {strength}".encode())
-
-    def delete(self, *tables: str) -> None:
-        """Delete all rows of tables."""
-        for table in tables:
-            self._holder.execute(f"delete from {table}".encode())
-
-    def copy_checkpoint(self) -> None:
-        """Add a checkpoint, as a put of another process would."""
-        self._holder.execute(
-            "insert into checkpoint_documents (tid, ns, id, body)"
-            " select tid, ns, '\\x01'::bytea, body from checkpoint_documents"
-        )
-
-    @contextmanager
-    def meeting(self, call: Callable[[], Any]) -> Iterator["Future[Any]"]:
-        """Start a call that comes to wait for what is held, then commit what is held."""
-        called = self._threads.submit(call)
-        pause = threading.Event()
-        for _ in range(500):
-            row = self._watcher.execute(
-                "select count(*) from pg_stat_activity where datname = current_database()"
-                " and wait_event_type = 'Lock'"
-            ).fetchone()
-            if row == (1,):
-                break
-            assert not called.done(), "it did not wait"
-            pause.wait(0.01)
-        self._holder.commit()
-        yield called
-
-    def outcome(self, call: Callable[[], Any]) -> Any:
-        """Return what a call answers that had to wait."""
-        with self.meeting(call) as called:
-            return called.result(timeout=20)
-
-    def rows(self) -> int:
-        """Count the documents of all threads, also of those that are gone."""
-        total = 0
-        for table in TABLES:
-            row = self._watcher.execute(f"select count(*) from {table}".encode()).fetchone()
-            assert row is not None
-            total += int(row[0])
-        return total
+def race(postgres_url: str) -> Iterator[Race]:
+    with racing(postgres_url) as made:
+        yield made
 
 
 def test_a_put_that_builds_on_what_an_erasure_takes_writes_nothing(

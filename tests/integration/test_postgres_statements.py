@@ -13,7 +13,7 @@ from benchmarks import chat
 from tests.postgres_savers import opened_saver
 from threadkeep import DocumentCheckpointSaver
 from threadkeep.drivers.postgres import database as databases
-from threadkeep.drivers.postgres import document_reads
+from threadkeep.drivers.postgres import document_reads, whole_threads
 from threadkeep.drivers.postgres.address import parse
 from threadkeep.drivers.postgres.database import PACKAGE, PostgresDatabase
 from threadkeep.drivers.postgres.documents import PostgresDocumentStore
@@ -30,6 +30,7 @@ from threadkeep.ports.documents import (
     Find,
     HasEntry,
     Is,
+    Pruning,
     Scope,
 )
 from threadkeep.testing.builders import (
@@ -52,7 +53,10 @@ SESSION_STATE = re.compile(
     r"|pg_advisory_unlock\w*|currval|lastval|setval)\b",
     re.IGNORECASE,
 )
-_ASSIGNS = re.compile(r"\bDO UPDATE\s+SET\b|\bALTER COLUMN \w+ SET STORAGE\b", re.IGNORECASE)
+_ASSIGNS = re.compile(
+    r"\bDO UPDATE\s+SET\b|^UPDATE \S+\s+SET\b|\bALTER COLUMN \w+ SET STORAGE\b",
+    re.IGNORECASE | re.MULTILINE,
+)
 
 
 @pytest.fixture
@@ -126,8 +130,16 @@ def test_a_session_is_as_it_was_after_every_operation(
     store.count(SCOPE, Find(BLOBS, where=[HasEntry("metadata", "a", "1")]))
     store.measure(SCOPE, THREAD)
     store.remove(SCOPE, THREAD, [(ITEMS, (address(1),))])
+    token = store.lease(SCOPE, THREAD, 60)
+    assert token is not None
+    after = [(checkpoint(1).key, 0)]
+    store.insert(SCOPE, Batch([checkpoint(2)], after=after, lease=token))
+    store.extend_lease(SCOPE, THREAD, token, 60)
+    store.copy(SCOPE, THREAD, "copy")
+    store.prune(SCOPE, THREAD, Pruning([checkpoint(1).key], [checkpoint(2).key]))
     store.erase(SCOPE, THREAD)
-    assert len(sent) > 8
+    store.release_lease(SCOPE, THREAD, token)
+    assert len(sent) > 20
     assert [text for text in sent if session_state(text)] == []
     with store._database._pools.blocking().connection() as connection:
         left = connection.execute(
@@ -267,6 +279,62 @@ def test_addresses_are_looked_up_one_by_one_and_never_compiled(
     assert int(cost[1]) < JIT_ABOVE_COST
     documents = re.findall(r"(\w+ \w+)[\w ]* on addressed_documents", plan)
     assert set(documents) == {"Index Scan"}
+
+
+def test_a_prune_finds_rows_in_indexes_and_deletes_them_by_their_place(
+    store: PostgresDocumentStore, postgres_module_url: str
+) -> None:
+    rows = [d for n in range(500) for d in (checkpoint(n, refs=[address(n)]), write(n), item(n))]
+    store.insert(SCOPE, Batch(rows))
+    for number in range(20):
+        store.copy(SCOPE, THREAD, f"copy {number}")
+    pruning = Pruning([checkpoint(n).key for n in range(400)], [checkpoint(400).key])
+    unit = whole_threads.prune(store._documents._wholes, SCOPE, THREAD, pruning)
+    next(unit)
+    with psycopg.connect(postgres_module_url) as connection:
+        (tid,) = connection.execute("select max(tid) from write_documents").fetchone() or ()
+    plans = [plan_of(postgres_module_url, unit.send([(tid,)]))]
+    plans += [plan_of(postgres_module_url, unit.send(answer)) for answer in ([(True, 0, 0)], [])]
+    for plan, changes in zip(plans, (2, 1, 1), strict=True):
+        assert plan.count("Tid Scan") == changes
+        assert not re.search(r"Seq Scan on (checkpoint|write|addressed)_documents", plan)
+
+
+def test_a_whole_thread_takes_few_statements(store: PostgresDocumentStore, sent: list[str]) -> None:
+    store.insert(SCOPE, Batch([checkpoint(1), checkpoint(2, parent_id=checkpoint_id(1)), item(1)]))
+    pruning = Pruning([checkpoint(1).key], [checkpoint(2).key])
+    counts = []
+    for call in (
+        lambda: store.copy(SCOPE, THREAD, "copied"),
+        lambda: store.prune(SCOPE, THREAD, pruning),
+        lambda: store.lease(SCOPE, THREAD, 0),
+        lambda: store.erase(SCOPE, THREAD),
+        lambda: store.erase(SCOPE, "copied"),
+    ):
+        sent.clear()
+        call()
+        counts.append(len(sent))
+    assert counts == [6, 4, 2, 2, 2]
+
+
+def test_a_batch_with_everything_it_may_need_is_one_statement(
+    store: PostgresDocumentStore, sent: list[str]
+) -> None:
+    store.insert(SCOPE, Batch([checkpoint(1)]))
+    token, parent = store.lease(SCOPE, THREAD, 60), checkpoint(1).key
+    for number in range(2, 5):
+        sent.clear()
+        batch = Batch(
+            [item(number), write(number)],
+            [checkpoint(number)],
+            [(CHECKPOINTS, parent)],
+            after=[(parent, 0)],
+            lease=token,
+        )
+        assert store.insert(SCOPE, batch).written
+        assert len(sent) == 1
+    assert token is not None
+    store.release_lease(SCOPE, THREAD, token)
 
 
 def plan_of(url: str, query: Query) -> str:

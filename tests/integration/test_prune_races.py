@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from langchain_core.runnables import RunnableConfig
 
+from tests.postgres_savers import opened_saver
 from threadkeep import DocumentCheckpointSaver
 from threadkeep.checkpoints.get import get
 from threadkeep.checkpoints.prune import Retention, prune
@@ -49,8 +50,12 @@ class Until:
         return perform(self._held, self._saver._documents, self._saver._scope)
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", pytest.param("postgresql", marks=pytest.mark.servers)])
 def saver(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[DocumentCheckpointSaver]:
+    if request.param == "postgresql":
+        with opened_saver(request.getfixturevalue("postgres_module_url")) as saver:
+            yield saver
+        return
     url = "memory://" if request.param == "memory" else f"sqlite:///{tmp_path}/s.db"
     with DocumentCheckpointSaver.from_url(url) as saver:
         yield saver
@@ -81,7 +86,10 @@ def chain(saver: DocumentCheckpointSaver, lengths: list[int]) -> list[RunnableCo
 
 def fresh(saver: DocumentCheckpointSaver) -> DocumentCheckpointSaver:
     """Another process's saver: it knows nothing yet."""
-    return DocumentCheckpointSaver(saver._documents)
+    scope = saver._scope
+    return DocumentCheckpointSaver(
+        saver._documents, namespace=scope.namespace, agent_id=scope.agent_id
+    )
 
 
 def values_of(saver: DocumentCheckpointSaver, at: RunnableConfig | None = None) -> Any:

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from threadkeep.drivers.postgres import document_reads as reads
-from threadkeep.drivers.postgres import document_threads as whole
 from threadkeep.drivers.postgres import document_writes as writes
+from threadkeep.drivers.postgres import whole_threads as whole
 from threadkeep.drivers.postgres.batch_statements import BatchStatements
 from threadkeep.drivers.postgres.database import PostgresDatabase
 from threadkeep.drivers.postgres.queries import Operation
@@ -47,7 +47,7 @@ class _Documents:
         self._threads = writes.Threads()
         self._reads = database.load("document_reads.sql")
         self._writes = database.load("document_writes.sql")
-        self._wholes = {**self._writes, **database.load("document_threads.sql")}
+        self._wholes = {**self._writes, **database.load("whole_threads.sql")}
         self._batches = BatchStatements(self._writes)
 
     def insert(self, scope: Scope, batch: Batch) -> Operation[Inserted]:
