@@ -27,9 +27,9 @@ from threadkeep.errors import (
     StorageError,
     UnavailableError,
 )
-from threadkeep.ports.documents import CHECKPOINTS, ITEMS, Batch, Find, Scope
+from threadkeep.ports.documents import CHECKPOINTS, ITEMS, Batch, Find, Pruned, Pruning, Scope
 from threadkeep.ports.drivers import DriverOptions
-from threadkeep.testing.builders import address, checkpoint, item
+from threadkeep.testing.builders import THREAD, address, checkpoint, item
 
 SCOPE = Scope("tests", "agent.v1")
 ENDS = """
@@ -318,6 +318,22 @@ def test_a_schema_of_a_newer_release_is_refused_and_left_alone(
             asyncio.run(database.asetup())
         rows = connection.execute("select count(*) from threadkeep_migrations").fetchone()
     assert rows == (3,)
+
+
+def test_a_schema_of_an_older_release_is_migrated_with_what_it_holds(
+    database: PostgresDatabase, postgres_url: str
+) -> None:
+    store = PostgresDocumentStore(database)
+    store.insert(SCOPE, Batch([item(1), checkpoint(1)]))
+    with psycopg.connect(postgres_url) as connection:
+        connection.execute("drop table document_erasures, document_leases")
+        connection.execute("delete from threadkeep_migrations where number = 2")
+    with pytest.raises(StorageError, match="not set up"):
+        store.lease(SCOPE, THREAD, 1)
+    store.setup()
+    assert store.prune(SCOPE, THREAD, Pruning([])) == Pruned(True, 0, 0, 1)
+    assert store.erase(SCOPE, THREAD) == 1
+    assert store.lease(SCOPE, THREAD, 1) is not None
 
 
 def test_migrations_use_the_direct_address(postgres_url: str) -> None:
