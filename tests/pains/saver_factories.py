@@ -9,14 +9,18 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg
+
 from threadkeep.checkpoints.bodies import unseal
+from threadkeep.drivers import postgres
 from threadkeep.errors import CorruptionError
 from threadkeep.ports.documents import CHECKPOINTS, COLLECTIONS, DocumentStore, Find, Scope
-from threadkeep.ports.drivers import Driver, open_driver
+from threadkeep.ports.drivers import Driver, DriverOptions, open_driver
 from threadkeep.savers.saver import AGENT_ID, NAMESPACE, DocumentCheckpointSaver
 
 _FOLDER = Path(tempfile.gettempdir()) / "threadkeep-pains"
 _memory: dict[str, Driver] = {}
+_databases: dict[str, str] = {}  # addresses of the storages on PostgreSQL
 
 
 @contextlib.contextmanager
@@ -33,6 +37,18 @@ def sqlite_saver(storage: str, *, setup: bool = True) -> Iterator[DocumentCheckp
     """Open a saver on a SQLite file."""
     with contextlib.closing(open_driver(_url(storage))) as driver:
         yield _saver(driver, setup=setup)
+
+
+@contextlib.contextmanager
+def postgres_saver(storage: str, *, setup: bool = True) -> Iterator[DocumentCheckpointSaver]:
+    """Open a saver on a PostgreSQL database, where ``keep_in`` said in which."""
+    with contextlib.closing(postgres.open(_databases[storage], DriverOptions())) as driver:
+        yield _saver(driver, setup=setup)
+
+
+def keep_in(storage: str, database: str) -> None:
+    """Give a storage a schema of its own in a PostgreSQL database."""
+    _databases[storage] = f"{database}?schema=s{storage}"
 
 
 def _saver(driver: Driver, *, setup: bool) -> DocumentCheckpointSaver:
@@ -58,6 +74,8 @@ def stored_bytes(storage: str) -> int:
 def raw_bytes(storage: str) -> bytes:
     """Give every byte a storage holds, and every body once more as it was before compression."""
     held: list[bytes] = [file.read_bytes() for file in _FOLDER.glob(f"{storage}.db*")]
+    if storage in _databases:
+        held += _rows(storage)
     with _documents(storage) as store:
         for collection in COLLECTIONS:
             for document in store.find(Scope(NAMESPACE, AGENT_ID), Find(collection)).documents:
@@ -67,12 +85,29 @@ def raw_bytes(storage: str) -> bytes:
     return b"\n".join(held)
 
 
+def _rows(storage: str) -> Iterator[bytes]:
+    """Iterate over every value of every table."""
+    database, schema = _databases[storage].split("?schema=")
+    with psycopg.connect(database) as connection:
+        tables = connection.execute(
+            "select tablename from pg_tables where schemaname = %s", [schema]
+        ).fetchall()
+        for (table,) in tables:
+            rows = connection.execute(f"select * from {schema}.{table}".encode())
+            for value in (value for row in rows for value in row):
+                yield value if isinstance(value, bytes) else repr(value).encode()
+
+
 @contextlib.contextmanager
 def _documents(storage: str) -> Iterator[DocumentStore]:
     if storage in _memory:
         yield _memory[storage].documents()
         return
-    with contextlib.closing(open_driver(_url(storage))) as driver:
+    if storage in _databases:
+        opened = postgres.open(_databases[storage], DriverOptions())
+    else:
+        opened = open_driver(_url(storage))
+    with contextlib.closing(opened) as driver:
         yield driver.documents()
 
 
@@ -80,6 +115,7 @@ def drop(storage: str) -> None:
     """Forget what was stored."""
     if storage in _memory:
         _memory.pop(storage).close()
+    _databases.pop(storage, None)
     for file in _FOLDER.glob(f"{storage}.db*"):
         file.unlink()
 

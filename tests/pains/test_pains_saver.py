@@ -55,9 +55,17 @@ class Storage:
         saver_factories.drop(self.name)
 
 
-@pytest.fixture(params=["memory_saver", "sqlite_saver"])
+@pytest.fixture(
+    params=[
+        "memory_saver",
+        "sqlite_saver",
+        pytest.param("postgres_saver", marks=pytest.mark.servers),
+    ]
+)
 def storage(request: pytest.FixtureRequest) -> Iterator[Storage]:
     with contextlib.closing(Storage(request.param)) as storage:
+        if request.param == "postgres_saver":
+            saver_factories.keep_in(storage.name, request.getfixturevalue("postgres_module_url"))
         yield storage
 
 
