@@ -186,6 +186,7 @@ class TwoStores(RuleBasedStateMachine):
     def open_both(self) -> None:
         self.memory = memory.MemoryDocumentStore()
         self.other = self.open_other()
+        self.leases: list[tuple[int, int]] = []  # tokens of the two stores, the last taken last
         self.other.setup()
 
     def open_other(self) -> DocumentStore:
@@ -195,11 +196,44 @@ class TwoStores(RuleBasedStateMachine):
     def teardown(self) -> None:
         self.other.close()
 
-    @rule(scope=scopes, batch=batches())
-    def insert(self, scope: Scope, batch: Batch) -> None:
-        here, there = self.memory.insert(scope, batch), self.other.insert(scope, batch)
+    @rule(scope=scopes, batch=batches(), at=st.one_of(st.none(), st.integers(0, 5)))
+    def insert(self, scope: Scope, batch: Batch, at: int | None) -> None:
+        mine, others = (None, None) if at is None else self.lease_at(at)
+        here = self.memory.insert(scope, replace(batch, lease=mine))
+        there = self.other.insert(scope, replace(batch, lease=others))
         assert replace(here, present=()) == replace(there, present=())
         assert list(here.present) == list(there.present)
+
+    def lease_at(self, at: int) -> tuple[int, int]:
+        """Return the tokens of a lease that was taken; of none where there is no such one."""
+        return self.leases[-1 - at] if at < len(self.leases) else (0, 0)
+
+    @rule(scope=scopes, thread_id=threads, seconds=st.sampled_from([-1, 60]))
+    def lease(self, scope: Scope, thread_id: str, seconds: float) -> None:
+        here = self.memory.lease(scope, thread_id, seconds)
+        there = self.other.lease(scope, thread_id, seconds)
+        if here is None or there is None:
+            assert here == there
+            return
+        assert all(here > mine and there > others for mine, others in self.leases)
+        self.leases.append((here, there))
+
+    @rule(
+        scope=scopes,
+        thread_id=threads,
+        at=st.integers(0, 5),
+        seconds=st.sampled_from([-1, 60]),
+    )
+    def extend_lease(self, scope: Scope, thread_id: str, at: int, seconds: float) -> None:
+        mine, others = self.lease_at(at)
+        extended = self.memory.extend_lease(scope, thread_id, mine, seconds)
+        assert extended == self.other.extend_lease(scope, thread_id, others, seconds)
+
+    @rule(scope=scopes, thread_id=threads, at=st.integers(0, 5))
+    def release_lease(self, scope: Scope, thread_id: str, at: int) -> None:
+        mine, others = self.lease_at(at)
+        self.memory.release_lease(scope, thread_id, mine)
+        self.other.release_lease(scope, thread_id, others)
 
     @rule(scope=scopes, thread_id=threads, documents=st.lists(named_keys(), max_size=4))
     def remove(self, scope: Scope, thread_id: str, documents: list[tuple[str, Key]]) -> None:
