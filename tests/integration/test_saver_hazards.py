@@ -12,17 +12,23 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 from threadkeep import DocumentCheckpointSaver
+from threadkeep.drivers import postgres
 from threadkeep.errors import CorruptionError, NotFoundError
 from threadkeep.ports.documents import DocumentStore, Fetched, Scope
-from threadkeep.ports.drivers import open_driver
+from threadkeep.ports.drivers import DriverOptions, open_driver
 from threadkeep.savers.serde import MessageSerializer
 from threadkeep.testing.saver_steps import checkpoint, config, conversation
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", pytest.param("postgresql", marks=pytest.mark.servers)])
 def documents(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[DocumentStore]:
-    url = "memory://" if request.param == "memory" else f"sqlite:///{tmp_path}/s.db"
-    with closing(open_driver(url)) as driver:
+    if request.param == "postgresql":
+        opened = postgres.open(request.getfixturevalue("postgres_url"), DriverOptions())
+    else:
+        opened = open_driver(
+            "memory://" if request.param == "memory" else f"sqlite:///{tmp_path}/s.db"
+        )
+    with closing(opened) as driver:
         store = driver.documents()
         store.setup()
         yield store
