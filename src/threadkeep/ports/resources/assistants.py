@@ -1,0 +1,55 @@
+"""Assistants and their versions."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from threadkeep.model.assistants import Assistant, AssistantPatch, NewAssistant
+from threadkeep.model.queries import AssistantQuery, Listing, VersionQuery
+
+
+class AssistantRepo(Protocol):
+    """Assistants and their versions."""
+
+    async def create(self, new: NewAssistant) -> Assistant:
+        """Insert version 1 and its snapshot in one transaction.
+
+        Raises:
+            AlreadyExistsError: The id is taken; the present row is untouched.
+        """
+        ...
+
+    async def ensure(self, new: Sequence[NewAssistant]) -> None:
+        """Insert those whose id is absent, in one transaction; present ones stay as they are."""
+        ...
+
+    async def get(self, assistant_id: str) -> Assistant | None:
+        """Read one, or ``None``."""
+        ...
+
+    async def search(self, query: AssistantQuery) -> Listing[Assistant]:
+        """Read a page, ties broken by id in the same direction."""
+        ...
+
+    async def update(self, assistant_id: str, patch: AssistantPatch) -> Assistant:
+        """Make a new version, one above the highest there ever was, and make it active.
+
+        Raises:
+            NotFoundError: No such assistant.
+        """
+        ...
+
+    async def list_versions(self, assistant_id: str, query: VersionQuery) -> Listing[Assistant]:
+        """Read a page of snapshots, highest version first; none for an unknown assistant."""
+        ...
+
+    async def set_latest(self, assistant_id: str, version: int) -> Assistant:
+        """Make a snapshot active again; no version is made.
+
+        Raises:
+            NotFoundError: No such assistant, or no such version of it.
+        """
+        ...
+
+    async def delete(self, assistant_id: str) -> bool:
+        """Delete an assistant and its snapshots in one transaction; false when there is none."""
+        ...

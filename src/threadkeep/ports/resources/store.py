@@ -1,0 +1,45 @@
+"""The store: every repo of one backend."""
+
+from typing import Protocol
+
+from threadkeep.ports.resources.assistants import AssistantRepo
+from threadkeep.ports.resources.items import ItemRepo
+from threadkeep.ports.resources.runs import RunRepo
+from threadkeep.ports.resources.threads import ThreadRepo
+
+
+class ResourceStore(Protocol):
+    """Every repo of one backend."""
+
+    @property
+    def assistants(self) -> AssistantRepo:
+        """Assistants."""
+        ...
+
+    @property
+    def threads(self) -> ThreadRepo:
+        """Threads."""
+        ...
+
+    @property
+    def runs(self) -> RunRepo:
+        """Runs."""
+        ...
+
+    @property
+    def items(self) -> ItemRepo:
+        """Items."""
+        ...
+
+    @property
+    def max_page_size(self) -> int:
+        """The page bound in force."""
+        ...
+
+    async def setup(self) -> None:
+        """Create or migrate what is missing; idempotent, safe when several processes do it.
+
+        Raises:
+            SchemaTooNewError: The store was written by a newer release.
+        """
+        ...

@@ -1,0 +1,64 @@
+"""Threads."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from threadkeep.model.queries import Listing, ThreadQuery
+from threadkeep.model.runs import Run
+from threadkeep.model.threads import NewThread, Thread, ThreadState
+from threadkeep.model.unset import UNSET, Unset
+
+
+class ThreadRepo(Protocol):
+    """Threads."""
+
+    async def create(self, new: NewThread) -> Thread:
+        """Insert an idle thread; its lifetime, if any, starts now.
+
+        Raises:
+            AlreadyExistsError: The id is taken; the present row is untouched.
+            InvalidRequestError: The lifetime is not a positive number of minutes.
+        """
+        ...
+
+    async def get(self, thread_id: str) -> Thread | None:
+        """Read one, or ``None``; an expired one reads until it is swept."""
+        ...
+
+    async def search(self, query: ThreadQuery) -> Listing[Thread]:
+        """Read a page, ties broken by id in the same direction."""
+        ...
+
+    async def update(
+        self,
+        thread_id: str,
+        *,
+        metadata: Mapping[str, Any] | None = None,
+        ttl_minutes: float | Unset | None = UNSET,
+    ) -> Thread:
+        """Merge metadata (top-level keys) and set or clear the lifetime, whose clock restarts.
+
+        Raises:
+            NotFoundError: No such thread.
+            InvalidRequestError: The lifetime is not a positive number of minutes.
+        """
+        ...
+
+    async def record_state(self, thread_id: str, state: ThreadState) -> Thread:
+        """Write what a state update left; a thread with an active run stays ``busy``.
+
+        Values above ``MIRRORED_VALUES_BYTES``, or that are not JSON, are left to the head
+        checkpoint: the row then has none.
+
+        Raises:
+            NotFoundError: No such thread.
+        """
+        ...
+
+    async def delete(self, thread_id: str) -> Sequence[Run]:
+        """Delete a thread and its runs in one transaction; an unknown one is no error.
+
+        Returns:
+            The runs that were active, for their owners to stop.
+        """
+        ...
