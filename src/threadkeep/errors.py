@@ -5,6 +5,7 @@
         MalformedBodyError           a request body that is not JSON
         InvalidFilterError           an unknown operator, or an operand it does not take
         InvalidNamespaceError        an item's namespace that cannot be an address
+        InvalidScheduleError         a cron's schedule or time zone that cannot be read
         BodyTooLargeError            a request body above the configured size
         ValueNotStorableError        a value that would not come back as it was; names its place
       UnauthenticatedError           no credentials, or bad ones
@@ -61,6 +62,12 @@ class InvalidNamespaceError(InvalidRequestError):
     """An item's namespace or key cannot be an address."""
 
     code = "invalid_namespace"
+
+
+class InvalidScheduleError(InvalidRequestError):
+    """A cron's schedule or time zone cannot be read, or names a date that never comes."""
+
+    code = "invalid_schedule"
 
 
 class BodyTooLargeError(InvalidRequestError):

@@ -11,6 +11,7 @@ REPOS = {
     "assistants": resources.AssistantRepo,
     "threads": resources.ThreadRepo,
     "runs": resources.RunRepo,
+    "crons": resources.CronRepo,
     "items": resources.ItemRepo,
 }
 
@@ -41,10 +42,9 @@ def test_every_method_of_a_repo_has_a_case(repo: str) -> None:
 
 
 def test_every_statement_of_the_resources_is_run() -> None:
-    names = re.findall(
-        r"^-- ([a-z0-9_]+) --$",
-        (SOURCE / "drivers" / "sqlite" / "resources.sql").read_text(),
-        re.MULTILINE,
-    )
+    files = [SOURCE / "drivers" / "sqlite" / "resources.sql"]
+    files += (SOURCE / "drivers" / "sql").glob("*.sql")
+    sql = "".join(file.read_text() for file in files)
+    names = re.findall(r"^-- ([a-z0-9_]+) --$", sql, re.MULTILINE)
     text = "".join(file.read_text() for file in (SOURCE / "drivers" / "sql").glob("*.py"))
     assert [name for name in names if f'"{name}"' not in text] == []

@@ -15,7 +15,9 @@ from threadkeep.testing.clock import ManualClock
 from threadkeep.testing.resources import (
     PAGE_SIZE,
     AssistantSuite,
+    CronSuite,
     FilterSuite,
+    FiringSuite,
     IsolationSuite,
     ItemSuite,
     LifetimeSuite,
@@ -78,6 +80,12 @@ class TestMemorySettling(InMemory, SettlingSuite): ...
 class TestMemoryQueue(InMemory, QueueSuite): ...
 
 
+class TestMemoryCrons(InMemory, CronSuite): ...
+
+
+class TestMemoryFiring(InMemory, FiringSuite): ...
+
+
 class TestMemoryItems(InMemory, ItemSuite): ...
 
 
@@ -115,6 +123,12 @@ class TestSqliteSettling(OnSqlite, SettlingSuite): ...
 
 
 class TestSqliteQueue(OnSqlite, QueueSuite): ...
+
+
+class TestSqliteCrons(OnSqlite, CronSuite): ...
+
+
+class TestSqliteFiring(OnSqlite, FiringSuite): ...
 
 
 class TestSqliteItems(OnSqlite, ItemSuite): ...

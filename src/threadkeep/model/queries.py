@@ -13,6 +13,15 @@ MAX_PAGE_SIZE = 1000  # rows of a page unless configured; bounds memory, not the
 
 SortOrder = Literal["asc", "desc"]
 AssistantSort = Literal["assistant_id", "graph_id", "name", "created_at", "updated_at"]
+CronSort = Literal[
+    "cron_id",
+    "assistant_id",
+    "thread_id",
+    "created_at",
+    "updated_at",
+    "next_run_date",
+    "end_time",
+]
 ThreadSort = Literal["thread_id", "status", "created_at", "updated_at", "state_updated_at"]
 
 
@@ -89,5 +98,26 @@ class RunQuery:
     assistant_id: str | None = None
     statuses: Sequence[RunStatus] | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    limit: int | None = None
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CronQuery:
+    """Which crons; every given criterion holds.
+
+    Attributes:
+        metadata: Contained in the cron's metadata (``rules.containment``).
+        enforced_metadata: See ``ThreadQuery``.
+        sort_by: What has no value there comes last, in either order.
+    """
+
+    assistant_id: str | None = None
+    thread_id: str | None = None
+    enabled: bool | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    enforced_metadata: Mapping[str, Any] = field(default_factory=dict)
+    sort_by: CronSort = "created_at"
+    sort_order: SortOrder = "desc"
     limit: int | None = None
     offset: int = 0

@@ -6,13 +6,17 @@ it: ``InvalidRequestError`` for identifiers and lifetimes, ``ValueNotStorableErr
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any, get_args
 
 from threadkeep.errors import InvalidRequestError
 from threadkeep.model.assistants import AssistantPatch, NewAssistant
+from threadkeep.model.crons import CronPatch, NewCron
 from threadkeep.model.queries import (
     AssistantQuery,
     AssistantSort,
+    CronQuery,
+    CronSort,
     RunQuery,
     SortOrder,
     ThreadQuery,
@@ -95,6 +99,68 @@ def plain_run(new: NewRun) -> NewRun:
     )
 
 
+def plain_cron(new: NewCron) -> NewCron:
+    """Return it checked and plain."""
+    _check(
+        cron_id=new.cron_id,
+        assistant_id=new.assistant_id,
+        thread_id=new.thread_id,
+        schedule=new.schedule,
+        timezone=new.timezone,
+        user_id=new.user_id,
+    )
+    return replace(
+        new,
+        end_time=_plain_moment("end_time", new.end_time),
+        next_run_date=_plain_moment("next_run_date", new.next_run_date),
+        payload=normal_object(new.payload, "payload"),
+        metadata=normal_object(new.metadata, "metadata"),
+        principal=_optional(new.principal, "principal"),
+    )
+
+
+def plain_cron_patch(patch: CronPatch) -> CronPatch:
+    """Return it checked and plain."""
+    zone, end, following = patch.timezone, patch.end_time, patch.next_run_date
+    _check(schedule=patch.schedule, timezone=None if isinstance(zone, Unset) else zone)
+    return replace(
+        patch,
+        end_time=end if isinstance(end, Unset) else _plain_moment("end_time", end),
+        next_run_date=following
+        if isinstance(following, Unset)
+        else _plain_moment("next_run_date", following),
+        payload=_optional(patch.payload, "payload"),
+        metadata=normal_object(patch.metadata, "metadata"),
+    )
+
+
+def plain_cron_query(query: CronQuery) -> CronQuery:
+    """Return it checked and plain."""
+    _check(assistant_id=query.assistant_id, thread_id=query.thread_id)
+    _check_sort(query.sort_by, query.sort_order, get_args(CronSort))
+    return replace(
+        query,
+        metadata=normal_object(query.metadata, "metadata"),
+        enforced_metadata=normal_object(query.enforced_metadata, "enforced metadata"),
+    )
+
+
+def plain_enforced(wanted: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """Return enforced metadata plain; none is empty, which every row contains."""
+    return normal_object(wanted or {}, "enforced metadata")
+
+
+def plain_moment(name: str, at: datetime) -> datetime:
+    """Return a moment in UTC.
+
+    Raises:
+        InvalidRequestError: It has no time zone.
+    """
+    if at.tzinfo is None:
+        raise InvalidRequestError(f"{name} {at.isoformat()} has no time zone; give one, e.g. Z")
+    return at.astimezone(UTC)
+
+
 def check_claim(claim: Claim) -> None:
     """Refuse a claim nobody makes, or one that ends before it starts.
 
@@ -171,6 +237,10 @@ def _described(text: str | None) -> str | None:
     if text:
         check_identifier("description", text)
     return text
+
+
+def _plain_moment(name: str, at: datetime | None) -> datetime | None:
+    return None if at is None else plain_moment(name, at)
 
 
 def _optional(value: Mapping[str, Any] | None, where: str) -> Mapping[str, Any] | None:

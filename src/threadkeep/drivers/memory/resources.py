@@ -1,6 +1,7 @@
 """The resource store in memory: for tests, and for servers that may forget."""
 
 from threadkeep.drivers.memory.assistants import MemoryAssistantRepo
+from threadkeep.drivers.memory.crons import MemoryCronRepo
 from threadkeep.drivers.memory.items import MemoryItemRepo
 from threadkeep.drivers.memory.runs import MemoryRunRepo
 from threadkeep.drivers.memory.tables import Tables
@@ -18,6 +19,7 @@ class MemoryResourceStore:
         self.assistants = MemoryAssistantRepo(tables)
         self.threads = MemoryThreadRepo(tables)
         self.runs = MemoryRunRepo(tables)
+        self.crons = MemoryCronRepo(tables)
         self.items = MemoryItemRepo(tables)
         self.max_page_size = tables.max_page_size
 

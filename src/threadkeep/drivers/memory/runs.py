@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from threadkeep.drivers.memory.run_admission import admit, stop
 from threadkeep.drivers.memory.tables import Tables, copy_row, listing_of_copies
-from threadkeep.errors import AlreadyExistsError, ThreadStatusError
 from threadkeep.model.queries import Listing, RunQuery
 from threadkeep.model.runs import Admission, CancelAction, Claim, NewRun, Outcome, Run
 from threadkeep.model.threads import ThreadState, ThreadStatus
@@ -19,10 +19,9 @@ from threadkeep.rules.inputs import (
     plain_run_query,
     plain_state,
 )
-from threadkeep.rules.multitask import AdmissionPlan, plan_admission
-from threadkeep.rules.run_changes import admitted, cancelled, ended, lease_end, started
+from threadkeep.rules.run_changes import ended, lease_end, started
 from threadkeep.rules.run_states import SERVER_RESTARTED
-from threadkeep.rules.thread_changes import settled, stamped
+from threadkeep.rules.thread_changes import settled
 
 
 class MemoryRunRepo:
@@ -43,20 +42,7 @@ class MemoryRunRepo:
         if claim is not None:
             check_claim(claim)
         with self._tables.lock:
-            now = self._tables.now()
-            run = admitted(plain, now)
-            thread = self._tables.thread(plain.thread_id)
-            self._check_status(plain.thread_id, thread_status_in)
-            active = self._tables.runs.active_of(plain.thread_id)
-            plan = plan_admission(plain.multitask_strategy, active, thread_id=plain.thread_id)
-            if run.run_id in self._tables.runs.rows:
-                raise AlreadyExistsError("run", run.run_id)
-            displaced = self._displace(plan)
-            if claim is not None and plan.may_start and run.start_at <= now:
-                run = started(run, claim, now)
-            self._tables.runs.put(run)
-            self._tables.threads[thread.thread_id] = stamped(thread, plain, now)
-            return Admission(copy_row(run), thread.head_checkpoint_id, displaced)
+            return admit(self._tables, plain, claim=claim, thread_status_in=thread_status_in)
 
     async def get(self, run_id: str, *, thread_id: str | None = None) -> Run | None:
         """See ``RunRepo.get``."""
@@ -133,7 +119,7 @@ class MemoryRunRepo:
             run = self._tables.runs.rows.get(run_id)
             if run is None:
                 return None
-            return copy_row(self._cancel(run, action))
+            return copy_row(stop(self._tables, run, action))
 
     async def release_expired(self) -> Sequence[Run]:
         """See ``RunRepo.release_expired``."""
@@ -161,24 +147,6 @@ class MemoryRunRepo:
             if run is not None:
                 self._tables.runs.drop(run)
             return run is not None
-
-    def _check_status(self, thread_id: str, wanted: Sequence[ThreadStatus] | None) -> None:
-        status = self._tables.shown_status(self._tables.thread(thread_id))
-        if wanted is not None and status not in wanted:
-            raise ThreadStatusError(thread_id, status, tuple(wanted))
-
-    def _displace(self, plan: AdmissionPlan) -> list[Run]:
-        if plan.action is None:
-            return []
-        stopped = [self._cancel(run, plan.action) for run in (*plan.end, *plan.ask)]
-        return [copy_row(run) for run in stopped]
-
-    def _cancel(self, run: Run, action: CancelAction) -> Run:
-        changed = cancelled(run, action, self._tables.now())
-        self._tables.runs.put(changed)
-        if run.status == "pending" and action == "rollback":
-            self._tables.runs.drop(changed)
-        return changed
 
     def _settle(self, run: Run, outcome: Outcome, state: ThreadState | None) -> Run:
         now = self._tables.now()

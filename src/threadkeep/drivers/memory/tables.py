@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from threadkeep.errors import NotFoundError
 from threadkeep.model.assistants import Assistant
+from threadkeep.model.crons import Cron
 from threadkeep.model.items import Item, Namespace
 from threadkeep.model.queries import Listing, SortOrder
 from threadkeep.model.runs import Run
@@ -22,7 +23,7 @@ from threadkeep.rules.json_text import copy_json
 from threadkeep.rules.paging import Page, cut, page_of
 from threadkeep.rules.run_states import is_active, shown_status
 
-RowT = TypeVar("RowT", Assistant, Thread, Run, Item)
+RowT = TypeVar("RowT", Assistant, Thread, Run, Item, Cron)
 
 
 @dataclass(slots=True)
@@ -95,6 +96,8 @@ class Tables:
     threads: dict[str, Thread] = field(default_factory=dict)
     runs: RunTable = field(default_factory=RunTable)
     items: dict[tuple[Namespace, str], Item] = field(default_factory=dict)
+    crons: dict[str, Cron] = field(default_factory=dict)
+    principals: dict[str, Mapping[str, Any] | None] = field(default_factory=dict)
 
     def now(self) -> datetime:
         """Return the present moment."""
@@ -114,6 +117,11 @@ class Tables:
         if thread is None:
             raise NotFoundError("thread", thread_id)
         return thread
+
+    def drop_cron(self, cron_id: str) -> bool:
+        """Delete a cron; false when there is none."""
+        self.principals.pop(cron_id, None)
+        return self.crons.pop(cron_id, None) is not None
 
     def shown(self, thread: Thread) -> Thread:
         """Return a copy of a thread with the status it shows."""

@@ -92,6 +92,9 @@ class MemoryThreadRepo:
             for run in gone:
                 runs.drop(run)
             self._tables.threads.pop(thread_id, None)
+            for cron in [*self._tables.crons.values()]:
+                if cron.thread_id == thread_id:
+                    self._tables.drop_cron(cron.cron_id)
             return [copy_row(run) for run in gone if is_active(run.status)]
 
     def _put(self, row: Thread) -> Thread:

@@ -1,6 +1,7 @@
 """The resource store of a SQL database, put together from its repos."""
 
 from threadkeep.drivers.sql.assistants import SqlAssistantRepo
+from threadkeep.drivers.sql.crons import SqlCronRepo
 from threadkeep.drivers.sql.database import Database
 from threadkeep.drivers.sql.items import SqlItemRepo
 from threadkeep.drivers.sql.runs import SqlRunRepo
@@ -8,6 +9,8 @@ from threadkeep.drivers.sql.threads import SqlThreadRepo
 from threadkeep.drivers.sql.where import Dialect
 from threadkeep.ports.clock import Clock
 from threadkeep.rules.paging import check_max_page_size
+
+SHARED_STATEMENTS = ("crons.sql",)  # files in this folder whose SQL is every dialect's
 
 
 class SqlResourceStore:
@@ -21,4 +24,5 @@ class SqlResourceStore:
         self.assistants = SqlAssistantRepo(database, dialect, clock=clock, max_page_size=size)
         self.threads = SqlThreadRepo(database, dialect, clock=clock, max_page_size=size)
         self.runs = SqlRunRepo(database, dialect, clock=clock, max_page_size=size)
+        self.crons = SqlCronRepo(database, dialect, clock=clock, max_page_size=size)
         self.items = SqlItemRepo(database, dialect, clock=clock, max_page_size=size)

@@ -44,3 +44,10 @@ def read_page(
         return rows, page.offset + len(rows)
     counted = yield One(count, bound, where.text)
     return rows, counted["total"]
+
+
+def read_count(count: str, where: Conditions) -> Work[int]:
+    """Count what matches, whatever a page would hold."""
+    counted = yield One(count, where.parameters, where.text)
+    total: int = counted["total"]
+    return total

@@ -15,6 +15,7 @@ from threadkeep.drivers.sql.rows import AFTER_LABELS, micros, path_of
 from threadkeep.model.items import ItemQuery, Namespace, NamespaceQuery
 from threadkeep.model.queries import (
     AssistantQuery,
+    CronQuery,
     RunQuery,
     SortOrder,
     ThreadQuery,
@@ -123,9 +124,17 @@ class Conditions:
         """Add that a lifetime, where there is one, has not ended."""
         self.add("({column} IS NULL OR {column} > :{name})", column, micros(now))
 
-    def order_by(self, column: str, id_column: str, direction: SortOrder) -> None:
+    def order_by(
+        self, column: str, id_column: str, direction: SortOrder, *, nulls_last: bool = False
+    ) -> None:
         """Set the order, ties broken in the same direction."""
-        self.order = f"{column} {_ORDERS[direction]}, {id_column} {_ORDERS[direction]}"
+        nulls = " NULLS LAST" if nulls_last else ""
+        self.order = f"{column} {_ORDERS[direction]}{nulls}, {id_column} {_ORDERS[direction]}"
+
+    def flag(self, column: str, *, value: bool | None) -> None:
+        """Add that a column is true, or is not, where a value is given."""
+        if value is not None:
+            self.parts.append(column if value else f"NOT {column}")
 
     def _entries(self, column: str, entries: Any) -> None:
         kept = [(path, value) for path, value in entries if _is_comparable(path, value)]
@@ -173,6 +182,18 @@ def runs_where(query: RunQuery, dialect: Dialect) -> Conditions:
     where.one_of("status", query.statuses)
     where.contain("metadata", query.metadata)
     where.order_by("created_at", "run_id", "desc")
+    return where
+
+
+def crons_where(query: CronQuery, dialect: Dialect) -> Conditions:
+    """Return the conditions of a search for crons."""
+    where = Conditions(dialect)
+    where.equal("assistant_id", query.assistant_id)
+    where.equal("thread_id", query.thread_id)
+    where.flag("enabled", value=query.enabled)
+    where.contain("metadata", query.enforced_metadata)
+    where.contain("metadata", query.metadata)
+    where.order_by(query.sort_by, "cron_id", query.sort_order, nulls_last=True)
     return where
 
 

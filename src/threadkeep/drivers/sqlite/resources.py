@@ -1,6 +1,6 @@
 """The resource store in a SQLite file, beside its documents and over the same writer."""
 
-from threadkeep.drivers.sql.store import SqlResourceStore
+from threadkeep.drivers.sql.store import SHARED_STATEMENTS, SqlResourceStore
 from threadkeep.drivers.sql.where import SQLITE
 from threadkeep.drivers.sqlite.database import SqliteDatabase
 from threadkeep.model.queries import MAX_PAGE_SIZE
@@ -18,6 +18,8 @@ class SqliteResourceStore(SqlResourceStore):
         max_page_size: int = MAX_PAGE_SIZE,
     ) -> None:
         database.load("threadkeep.drivers.sqlite", "resources.sql")
+        for filename in SHARED_STATEMENTS:
+            database.load("threadkeep.drivers.sql", filename)
         super().__init__(
             database, SQLITE, clock=clock or SystemClock(), max_page_size=max_page_size
         )

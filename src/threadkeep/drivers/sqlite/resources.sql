@@ -87,6 +87,9 @@ UPDATE threads SET status = left_status WHERE thread_id = :thread_id;
 -- remove_thread_row --
 DELETE FROM threads WHERE thread_id = :thread_id;
 
+-- lock_cron --
+SELECT * FROM crons WHERE cron_id = :cron_id;
+
 -- add_run --
 INSERT INTO runs (
     run_id, thread_id, assistant_id, status, metadata, multitask_strategy, created_at, updated_at,

@@ -3,6 +3,7 @@
 from typing import Protocol
 
 from threadkeep.ports.resources.assistants import AssistantRepo
+from threadkeep.ports.resources.crons import CronRepo
 from threadkeep.ports.resources.items import ItemRepo
 from threadkeep.ports.resources.runs import RunRepo
 from threadkeep.ports.resources.threads import ThreadRepo
@@ -24,6 +25,11 @@ class ResourceStore(Protocol):
     @property
     def runs(self) -> RunRepo:
         """Runs."""
+        ...
+
+    @property
+    def crons(self) -> CronRepo:
+        """Crons."""
         ...
 
     @property

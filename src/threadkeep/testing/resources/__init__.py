@@ -6,7 +6,9 @@ case names a driver, and none is skipped. The cases are coroutines run by anyio'
 """
 
 from threadkeep.testing.resources.assistants import AssistantSuite
+from threadkeep.testing.resources.crons import CronSuite
 from threadkeep.testing.resources.filters import FilterSuite
+from threadkeep.testing.resources.firing import FiringSuite
 from threadkeep.testing.resources.isolation import IsolationSuite
 from threadkeep.testing.resources.items import ItemSuite
 from threadkeep.testing.resources.lifetimes import LifetimeSuite
@@ -23,7 +25,9 @@ from threadkeep.testing.resources.values import ValueSuite
 __all__ = [
     "PAGE_SIZE",
     "AssistantSuite",
+    "CronSuite",
     "FilterSuite",
+    "FiringSuite",
     "IsolationSuite",
     "ItemSuite",
     "LifetimeSuite",
