@@ -46,7 +46,8 @@ def gather(
     outside: dict[bytes, None] = {}
     while walk or outside:
         if not walk:
-            fresh |= yield from fetch(thread_id, outside, found)
+            # All nodes come with the first answer: nothing that is named after it names more.
+            fresh |= yield from fetch(thread_id, outside, found, nodes=not fresh)
             walk, outside = outside, {}
         missing = _descend(walk, found, walked)
         walk = known.documents(thread_id, missing)
@@ -71,8 +72,10 @@ def _descend(refs: Iterable[bytes], found: Documents, walked: set[bytes]) -> lis
     return list(missing)
 
 
-def fetch(thread_id: str, refs: Collection[bytes], found: Documents) -> Steps[Set[bytes]]:
-    """Read documents, and the nodes under them, into ``found``.
+def fetch(
+    thread_id: str, refs: Collection[bytes], found: Documents, *, nodes: bool = True
+) -> Steps[Set[bytes]]:
+    """Read documents, and the nodes under them where wanted, into ``found``.
 
     Returns:
         The addresses of those that were read.
@@ -83,7 +86,7 @@ def fetch(thread_id: str, refs: Collection[bytes], found: Documents) -> Steps[Se
     read_now: Documents = {}
     remaining = refs
     while remaining:
-        fetched: Fetched = yield Fetch(thread_id, [*remaining], nodes=True)
+        fetched: Fetched = yield Fetch(thread_id, [*remaining], nodes=nodes)
         read_now |= fetched.documents
         remaining = fetched.remaining
     found |= read_now

@@ -7,11 +7,11 @@ from threadkeep.drivers.postgres.document_conditions import Conditions
 from threadkeep.drivers.postgres.document_rows import (
     COLLECTION_OF,
     KIND_OF,
-    addressed_document,
     keyed_document,
     pack_scope,
 )
 from threadkeep.drivers.postgres.queries import Query, Row, Unit
+from threadkeep.drivers.sql.addressed import addressed_document
 from threadkeep.drivers.sql.packing import unpack_text
 from threadkeep.ports.documents import (
     CHECKPOINTS,
@@ -88,7 +88,7 @@ def fetch(
     given = {**pack_scope(scope, thread_id), "refs": asked, "budget": READ_BYTES}
     rows = yield Query(statements["fetch_nodes" if nodes else "fetch_documents"], given)
     found = {
-        ref: addressed_document(COLLECTION_OF[kind], thread_id, (ref, metadata, inner, body))
+        ref: addressed_document(COLLECTION_OF[kind], thread_id, ref, metadata, inner, body)
         for _, fits, ref, kind, metadata, inner, body in rows
         if fits
     }
@@ -119,8 +119,10 @@ def _place(row: Row) -> int:
 
 
 def _found(collection: str, row: Row) -> Document:
-    make = addressed_document if collection in KIND_OF else keyed_document
-    return make(collection, unpack_text(row[3]), row[4:])
+    thread_id = unpack_text(row[3])
+    if collection in KIND_OF:
+        return addressed_document(collection, thread_id, *row[4:])
+    return keyed_document(collection, thread_id, row[4:])
 
 
 def _children(rows: Iterable[Row]) -> list[Document]:

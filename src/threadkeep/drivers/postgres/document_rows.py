@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from threadkeep.drivers.postgres.entry_digests import digests_of
+from threadkeep.drivers.sql.addressed import METADATA
 from threadkeep.drivers.sql.packing import (
     pack_id,
     pack_refs,
@@ -27,8 +28,6 @@ from threadkeep.ports.documents import (
 # What addressed_documents.kind says.
 KIND_OF = {ITEMS: 0, BLOBS: 1, PARTS: 2}
 COLLECTION_OF = {kind: collection for collection, kind in KIND_OF.items()}
-
-METADATA = "metadata"
 
 Packer = Callable[[Any], Any]
 
@@ -108,16 +107,6 @@ def keyed_document(collection: str, thread_id: str, row: Sequence[Any]) -> Docum
         unpack_refs(refs),
         dict(zip(spec.fields, fields, strict=True)),
     )
-
-
-def addressed_document(collection: str, thread_id: str, row: Sequence[Any]) -> Document:
-    """Make an addressed document of its ref, metadata, refs and body."""
-    ref, metadata, refs, body = row
-    fields: dict[str, Scalar] = {}
-    if collection == BLOBS:
-        fields[METADATA] = None if metadata is None else unpack_text(metadata)
-    # Positional, for speed: a long conversation is thousands of these.
-    return Document(thread_id, collection, (ref,), body, unpack_refs(refs), fields)
 
 
 def _packed(kind: FieldType, value: Scalar) -> Any:

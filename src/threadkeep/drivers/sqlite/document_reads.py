@@ -6,12 +6,12 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
+from threadkeep.drivers.sql.addressed import addressed_document
 from threadkeep.drivers.sql.packing import pack_refs, unpack_text
 from threadkeep.drivers.sqlite.document_conditions import Conditions
 from threadkeep.drivers.sqlite.document_rows import (
     COLLECTION_OF,
     KIND_OF,
-    addressed_document,
     keyed_document,
     pack_scope,
 )
@@ -122,24 +122,21 @@ def fetch(
     rows = session.rows(
         "fetch_nodes" if nodes else "fetch_documents", {**names, "refs": pack_refs(asked)}
     )
-    absent: set[bytes] = set()
     found: dict[bytes, Document] = {}
     total = 0
     for ref, kind, metadata, inner, body in rows:
-        if kind is None:
-            absent.add(ref)
-            continue
         total += REF_BYTES + len(metadata or b"") + len(inner or b"") + len(body)
         if found and total > READ_BYTES:
+            unread: bytes = ref
             break
-        row = ref, metadata, inner, body
-        found[ref] = addressed_document(COLLECTION_OF[kind], thread_id, row)
+        found[ref] = addressed_document(COLLECTION_OF[kind], thread_id, ref, metadata, inner, body)
     else:
         return Fetched(found)
     rows.close()
-    remaining = [ref for ref in asked if ref not in found and ref not in absent]
-    if nodes:
-        remaining += _unread_nodes(session, names, found, known={*found, *remaining})
+    if not nodes:
+        return Fetched(found, asked[asked.index(unread) :])
+    remaining = [ref for ref in asked if ref not in found]
+    remaining += _unread_nodes(session, names, found, known={*found, *remaining})
     return Fetched(found, remaining)
 
 
@@ -217,8 +214,11 @@ def _with_bodies(
 
 def _found(collection: str, row: Sequence[Any]) -> _Found:
     tid, packed_thread, *columns = row
-    make = addressed_document if collection in KIND_OF else keyed_document
-    document = make(collection, unpack_text(packed_thread), columns)
+    thread_id = unpack_text(packed_thread)
+    if collection in KIND_OF:
+        document = addressed_document(collection, thread_id, *columns)
+    else:
+        document = keyed_document(collection, thread_id, columns)
     return _Found(tid, columns[: len(document.key)], document)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from threadkeep.drivers.sql.addressed import METADATA
 from threadkeep.drivers.sql.packing import (
     pack_id,
     pack_refs,
@@ -30,8 +31,6 @@ ITEM, BLOB, PART, BLOB_WITH_METADATA = range(4)
 
 KIND_OF = {ITEMS: ITEM, BLOBS: BLOB, PARTS: PART}
 COLLECTION_OF = {ITEM: ITEMS, BLOB: BLOBS, PART: PARTS, BLOB_WITH_METADATA: BLOBS}
-
-METADATA = "metadata"
 
 Packer = Callable[[Any], Any]
 
@@ -125,19 +124,6 @@ def keyed_document(collection: str, thread_id: str, row: Sequence[Any]) -> Docum
     return Document(
         thread_id, collection, tuple(key), body, names, dict(zip(spec.fields, fields, strict=True))
     )
-
-
-def addressed_document(collection: str, thread_id: str, row: Sequence[Any]) -> Document:
-    """Make an addressed document of its ref, metadata, refs and body."""
-    ref, metadata, refs, body = row
-    fields: dict[str, Scalar] = {}
-    try:
-        if collection == BLOBS:
-            fields[METADATA] = None if metadata is None else unpack_text(metadata)
-        # Positional, for speed: a long conversation is thousands of these.
-        return Document(thread_id, collection, (ref,), body, unpack_refs(refs), fields)
-    except CorruptionError as error:
-        raise _named(error, f"{collection} {ref.hex()}", thread_id) from error
 
 
 def _named(error: CorruptionError, what: str, thread_id: str) -> CorruptionError:

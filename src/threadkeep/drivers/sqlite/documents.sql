@@ -207,19 +207,27 @@ WHERE t.namespace = :namespace AND t.agent_id = :agent_id {where};
 SELECT body FROM documents WHERE tid = ? AND ref = ?;
 
 -- fetch_documents --
-WITH RECURSIVE slots (at) AS (
+-- In the order asked for. Sixteen addresses are cut off at a time: a step of the queue for each
+-- would take as long as the look-up.
+WITH RECURSIVE
+slots (at) AS (
     SELECT 1
     UNION ALL
-    SELECT at + 12 FROM slots WHERE at + 12 < length(:refs)
+    SELECT at + 192 FROM slots WHERE at + 192 < length(:refs)
+),
+offsets (skip) AS (
+    VALUES (0), (12), (24), (36), (48), (60), (72), (84),
+        (96), (108), (120), (132), (144), (156), (168), (180)
 )
-SELECT substr(:refs, s.at, 12), d.kind,
+SELECT d.ref, d.kind,
     CASE d.kind WHEN 3 THEN
         (SELECT metadata FROM document_metadata m WHERE m.tid = d.tid AND m.ref = d.ref)
     END,
     d.refs, d.body
 FROM document_threads t
 CROSS JOIN slots s
-LEFT JOIN documents d ON d.tid = t.tid AND d.ref = substr(:refs, s.at, 12)
+CROSS JOIN offsets o
+CROSS JOIN documents d ON d.tid = t.tid AND d.ref = substr(:refs, s.at + o.skip, 12)
 WHERE t.namespace = :namespace AND t.agent_id = :agent_id AND t.thread_id = :thread_id;
 
 -- fetch_nodes --

@@ -1,0 +1,53 @@
+"""Addressed documents made of what a SQL driver read: a long conversation is thousands of them."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from threadkeep.drivers.sql.packing import unpack_refs, unpack_text
+from threadkeep.errors import CorruptionError
+from threadkeep.ports.documents import BLOBS, Document, Scalar
+
+METADATA = "metadata"
+
+_NO_FIELDS: Mapping[str, Scalar] = MappingProxyType({})
+_NO_METADATA: Mapping[str, Scalar] = MappingProxyType({METADATA: None})
+
+# A frozen dataclass's own constructor takes three times as long as setting its slots.
+_new = object.__new__
+_thread, _collection, _key, _body, _refs, _fields = (
+    vars(Document)[name].__set__
+    for name in ("thread_id", "collection", "key", "body", "refs", "fields")
+)
+
+
+def addressed_document(
+    collection: str,
+    thread_id: str,
+    ref: bytes,
+    metadata: bytes | None,
+    refs: bytes | None,
+    body: bytes,
+) -> Document:
+    """Make an addressed document.
+
+    Raises:
+        CorruptionError: Its addresses or its metadata are damaged.
+    """
+    made: Any = _new(Document)
+    _thread(made, thread_id)
+    _collection(made, collection)
+    _key(made, (ref,))
+    _body(made, body)
+    if refs is None and metadata is None:
+        _refs(made, ())
+        _fields(made, _NO_METADATA if collection == BLOBS else _NO_FIELDS)
+        return made  # type: ignore[no-any-return]
+    try:
+        _refs(made, unpack_refs(refs))
+        text = None if metadata is None else unpack_text(metadata)
+    except CorruptionError as error:
+        what = f"{collection} {ref.hex()}"
+        raise CorruptionError(f"a document of thread {thread_id!r} in {what}: {error}") from error
+    _fields(made, {METADATA: text} if collection == BLOBS else _NO_FIELDS)
+    return made  # type: ignore[no-any-return]
