@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psycopg
 
-from threadkeep.checkpoints.bodies import unseal
+from threadkeep.checkpoints.sums import unseal_row
 from threadkeep.drivers import postgres
 from threadkeep.errors import CorruptionError
 from threadkeep.ports.documents import CHECKPOINTS, COLLECTIONS, DocumentStore, Find, Scope
@@ -81,7 +81,7 @@ def raw_bytes(storage: str) -> bytes:
             for document in store.find(Scope(NAMESPACE, AGENT_ID), Find(collection)).documents:
                 held += [document.body, repr((document.key, document.fields)).encode()]
                 with contextlib.suppress(CorruptionError):
-                    held.append(unseal(document.body))
+                    held.append(unseal_row(document))
     return b"\n".join(held)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from threadkeep.checkpoints import bodies
 from threadkeep.checkpoints.boilerplate import MESSAGES
-from threadkeep.errors import CorruptionError
+from threadkeep.errors import CorruptionError, SchemaTooNewError
 
 # A changed byte makes stored bodies unreadable.
 DICTIONARY_DIGEST = "dd76cb8b0599b178afcb0930ba32d8e02b3089c8a2cd34b315dd4ad2eadc33e7"
@@ -34,10 +34,47 @@ def test_a_body_is_compressed_only_where_that_pays() -> None:
     assert bodies.seal(hashlib.shake_128(b"noise").digest(2000))[0] == bodies.PLAIN
 
 
-@pytest.mark.parametrize("body", [b"", b"\x07abc", b"\x01not a frame", bytes((bodies.MANIFEST,))])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"\x40abc",
+        b"\xffabc",
+        b"\x01not a frame",
+        b"\x01",
+        bytes.fromhex("0120f16d0000300368656c6c6f01006850a508") + b"more",
+        bytes.fromhex("0120f16d0000300368656c6c6f01006850a5"),
+        bytes((bodies.MANIFEST,)),
+        bytes((bodies.FIELD,)),
+        bytes((bodies.CHECKED,)),
+    ],
+)
 def test_what_is_no_body_is_refused(body: bytes) -> None:
     with pytest.raises(CorruptionError):
         bodies.unseal(body)
+
+
+def test_a_body_of_a_later_format_asks_for_an_upgrade() -> None:
+    with pytest.raises(SchemaTooNewError, match="format 9"):
+        bodies.unseal(b"\x09abc")
+
+
+def test_a_frame_that_claims_more_than_it_can_hold_is_refused_before_anything_is_made_for_it() -> (
+    None
+):
+    # A frame header of 8 bytes of content size, then one block that repeats a byte.
+    claims = bytes((bodies.ZSTD, 0xE0)) + (2**40).to_bytes(8, "little") + b"\x03\x00\x10a"
+    with pytest.raises(CorruptionError, match="claims 1099511627776"):
+        bodies.unseal(claims)
+    silent = bytes((bodies.ZSTD, 0x00, 0x50)) + b"\x03\x00\x10a"  # says no content size
+    with pytest.raises(CorruptionError, match="claims"):
+        bodies.unseal(silent)
+
+
+def test_what_would_be_refused_as_a_bomb_is_stored_uncompressed() -> None:
+    plain = bytes(bodies.PLAIN_MAX_BYTES + 1)
+    assert bodies.seal(plain)[0] == bodies.PLAIN
+    assert bodies.seal(plain[:-1])[0] == bodies.ZSTD
 
 
 def test_an_address_covers_kind_content_and_the_addresses_named() -> None:

@@ -13,13 +13,15 @@ from collections.abc import Sequence
 import zstandard
 
 from threadkeep.checkpoints.boilerplate import MESSAGES
-from threadkeep.errors import CorruptionError
+from threadkeep.errors import CorruptionError, SchemaTooNewError
 from threadkeep.ports.documents import REF_BYTES
 
 PLAIN = 0  # the plain as it is
 ZSTD = 1  # a magicless zstd frame of the plain, with the dictionary ``boilerplate.MESSAGES``
 MANIFEST = 2  # nothing: the bodies of the parts that ``refs`` name, joined, are the body
 FIELD = 3  # the flag byte; the payload is the text of the declared field ``metadata``
+CHECKED = 8  # of a checkpoint or write: sums, then a body of format 0 or 1; see ``sums``
+FORMATS = 64  # numbers below it are formats, of this release or of a later one; others are none
 
 VALUE, NODE, SHAPE, META, PART, CHECKPOINT, WRITES = range(7)  # kinds: the high half of a flag
 
@@ -27,6 +29,9 @@ PUBLIC_KEY = b"threadkeep.documents.v2"  # of addresses, where a saver has no ke
 COMPRESS_MIN_BYTES = 64  # below this a frame is longer than what it saves
 COMPRESS_GAIN_BYTES = 8  # bytes saved that are worth the time to read them back
 LEVEL = 3  # level 6 saves 1.6 % more for twice the time
+# What a frame may become: one of 256 KiB could else ask for 8 GB. Above it none is made.
+PLAIN_MAX_BYTES = 64 * 1024 * 1024
+PLAIN_MAX_RATIO = 1024
 
 _DICTIONARY = zstandard.ZstdCompressionDict(MESSAGES, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
 _PARAMETERS = zstandard.ZstdCompressionParameters.from_level(
@@ -58,7 +63,7 @@ def seal(plain: bytes) -> bytes:
     """Make the body of a plain, compressed where that pays."""
     if len(plain) >= COMPRESS_MIN_BYTES:
         packed = _compress(plain)
-        if len(packed) + COMPRESS_GAIN_BYTES <= len(plain):
+        if len(packed) + COMPRESS_GAIN_BYTES <= len(plain) <= most_bytes(packed):
             return bytes((ZSTD,)) + packed
     return bytes((PLAIN,)) + plain
 
@@ -68,15 +73,46 @@ def unseal(body: bytes) -> bytes:
 
     Raises:
         CorruptionError: The body is none that ``seal`` makes.
+        SchemaTooNewError: It is of a format that a later release may know.
     """
     if body[:1] == b"\x00":
         return body[1:]
     if body[:1] != b"\x01":
-        raise CorruptionError(f"a body of unknown format {body[:1].hex()!r}")
+        raise unknown_format(body)
     try:
         return _decompress(body[1:])
-    except (zstandard.ZstdError, MemoryError) as error:  # its size may be damaged too
+    except (zstandard.ZstdError, MemoryError) as error:
         raise CorruptionError("a compressed body cannot be read") from error
+
+
+def unknown_format(body: bytes) -> CorruptionError | SchemaTooNewError:
+    """Say what is wrong with a body whose format is none that may stand here."""
+    if not body:
+        return CorruptionError("a body without a byte")
+    if body[0] in (MANIFEST, FIELD, CHECKED) or body[0] >= FORMATS:
+        return CorruptionError(f"a body of format {body[0]}, which is none of its kind")
+    return SchemaTooNewError(
+        f"a body of format {body[0]}, which this release does not know: upgrade threadkeep, or, if "
+        "nothing newer has written to the store, run `threadkeep verify`"
+    )
+
+
+def most_bytes(packed: bytes) -> int:
+    """Tell how long the plain of a frame may be."""
+    return max(PLAIN_MAX_BYTES, PLAIN_MAX_RATIO * len(packed))
+
+
+def size_of_frame(packed: bytes) -> int:
+    """Read how long the plain of a frame is, before anything is made for it.
+
+    Raises:
+        CorruptionError: It does not say, or is above ``most_bytes``.
+        zstandard.ZstdError: It is no frame.
+    """
+    size = zstandard.get_frame_parameters(packed, zstandard.FORMAT_ZSTD1_MAGICLESS).content_size
+    if size > most_bytes(packed):  # a frame that does not say its size answers 2**64 - 1
+        raise CorruptionError(f"a compressed body of {len(packed)} bytes that claims {size}")
+    return size
 
 
 def _compress(plain: bytes) -> bytes:
@@ -91,6 +127,7 @@ def _compress(plain: bytes) -> bytes:
 
 
 def _decompress(packed: bytes) -> bytes:
+    size_of_frame(packed)
     try:
         decompressor = _decompressors.pop()
     except IndexError:
@@ -98,6 +135,6 @@ def _decompress(packed: bytes) -> bytes:
             dict_data=_DICTIONARY, format=zstandard.FORMAT_ZSTD1_MAGICLESS
         )
     try:
-        return decompressor.decompress(packed)
+        return decompressor.decompress(packed, allow_extra_data=False)
     finally:
         _decompressors.append(decompressor)

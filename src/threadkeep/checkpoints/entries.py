@@ -91,13 +91,20 @@ def pack_marks(marks: Iterable[Mark], refs: list[bytes]) -> list[Any]:
 
 
 def unpack_marks(runs: Iterable[Any], refs: Iterator[bytes]) -> list[Mark]:
-    """Give back the marks that ``pack_marks`` packed."""
+    """Give back the marks that ``pack_marks`` packed.
+
+    Raises:
+        CorruptionError: They name more documents than there are addresses.
+    """
     marks: list[Mark] = []
     for run in runs:
         if isinstance(run, bytes):
             marks.append(Inline(run))
-        else:
-            marks += islice(refs, run)
+            continue
+        before = len(marks)
+        marks += islice(refs, run)
+        if len(marks) - before != run:
+            raise CorruptionError("a list names more documents than there are addresses")
     return marks
 
 
@@ -146,6 +153,16 @@ def _pack_tree(tree: Tree, form: int, refs: list[bytes]) -> list[Any]:
         refs.append(tree.root)
         form |= _ROOT
     return [form, *pack_marks(tree.tail, refs)]
+
+
+def no_more(refs: Iterator[bytes]) -> None:
+    """Refuse addresses that are left over.
+
+    Raises:
+        CorruptionError: There are some.
+    """
+    if next(refs, None) is not None:
+        raise CorruptionError("a document has more addresses than its entries name")
 
 
 def _next(refs: Iterator[bytes]) -> bytes:

@@ -117,7 +117,10 @@ def load_page(
             place = place_of(document)
             with naming(document):
                 row = row_of(document, reader)
-                values = {channel: reader.value(entry) for channel, entry in row.entries.items()}
+                values = {
+                    channel: reader.channel(f"channel {channel!r}", entry)
+                    for channel, entry in row.entries.items()
+                }
                 made[place] = _loaded(document, row, values, children.get(place, []), reader)
         known.keep_documents(reader.checked)
     places = [place_of(document) for document in documents]
@@ -158,10 +161,12 @@ def _refs(documents: Collection[Document], writes: Collection[Document]) -> list
 def _watched_values(row: Row, reader: Reader) -> tuple[dict[str, Any], dict[Path, ListMemory]]:
     """Make a row's values, and remember its lists as they are now."""
     lists: dict[Path, ListMemory] = {}
-    values = {
-        channel: _watched((channel,), entry, reader, lists)
-        for channel, entry in row.entries.items()
-    }
+    values: dict[str, Any] = {}
+    for channel, entry in row.entries.items():
+        try:
+            values[channel] = _watched((channel,), entry, reader, lists)
+        except CorruptionError as error:
+            raise CorruptionError(f"channel {channel!r}: {error}") from error
     return values, lists
 
 

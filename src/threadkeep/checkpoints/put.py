@@ -6,7 +6,7 @@ gone, nothing is.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from threadkeep.checkpoints import metadata as metadata_documents
@@ -19,6 +19,7 @@ from threadkeep.checkpoints.metadata import DELTA_COUNTERS
 from threadkeep.checkpoints.recall import recall
 from threadkeep.checkpoints.rows import OWN_KEYS, Row, row_plain, shape_plain
 from threadkeep.checkpoints.steps import Pause, Steps, UnderWay
+from threadkeep.checkpoints.sums import add_sums
 from threadkeep.checkpoints.terms import ATTEMPTS, Terms, belonging, insert_all
 from threadkeep.checkpoints.threads import thread_is_stored
 from threadkeep.checkpoints.values import ListMemory, Path, encode
@@ -222,6 +223,7 @@ def _finish(request: Put, encoded: _Encoded, terms: Terms) -> tuple[list[Batch],
         refs,
         {"parent_id": request.parent_id, **fields},
     )
+    document = replace(document, body=add_sums(document))
     record = Record(
         request.place,
         dict(checkpoint["channel_versions"]),

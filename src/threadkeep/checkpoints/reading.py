@@ -206,6 +206,17 @@ class Reader:
             case Keyed(entries):
                 return {key: self.value(inner) for key, inner in entries}
 
+    def channel(self, name: str, entry: Entry) -> Any:
+        """Make the value of an entry; see ``value``.
+
+        Raises:
+            CorruptionError: It cannot be made; says which it is.
+        """
+        try:
+            return self.value(entry)
+        except CorruptionError as error:
+            raise CorruptionError(f"{name}: {error}") from error
+
     def _element(self, mark: Mark) -> Any:
         if isinstance(mark, Inline):
             return self.codec.load(mark.plain)

@@ -1,12 +1,12 @@
 """What is known of a stored checkpoint: read from the store, or noted when it was read or put."""
 
-from threadkeep.checkpoints.bodies import unseal
 from threadkeep.checkpoints.codec import Codec
 from threadkeep.checkpoints.entries import Entry, Keyed, Tree
 from threadkeep.checkpoints.known import Place, Record
 from threadkeep.checkpoints.reading import Documents, Reader, fetch, naming, still_stored
 from threadkeep.checkpoints.rows import Row, read_row
 from threadkeep.checkpoints.steps import Steps
+from threadkeep.checkpoints.sums import unseal_row
 from threadkeep.checkpoints.values import ListMemory, Path
 from threadkeep.errors import CorruptionError
 from threadkeep.ports.documents import CHECKPOINTS, Document, Find, Is, Page
@@ -46,8 +46,16 @@ def recall(place: Place, codec: Codec) -> Steps[Record | None]:
 
 
 def row_of(document: Document, reader: Reader) -> Row:
-    """Read a checkpoint's row from its document."""
-    return read_row(unseal(document.body), document.refs, reader.plain(document.refs[0]))
+    """Read a checkpoint's row from its document.
+
+    Raises:
+        CorruptionError: It is damaged, or its shape is.
+        SchemaTooNewError: It is of a format that a later release may know.
+    """
+    plain = unseal_row(document)
+    if not document.refs:
+        raise CorruptionError("a checkpoint without its shape's address")
+    return read_row(plain, document.refs, reader.plain(document.refs[0]))
 
 
 def record_of(place: Place, row: Row, document: Document, lists: dict[Path, ListMemory]) -> Record:

@@ -13,7 +13,7 @@ from typing import Any
 import ormsgpack
 
 from threadkeep.checkpoints import bodies
-from threadkeep.checkpoints.entries import Entry, pack, unpack
+from threadkeep.checkpoints.entries import Entry, no_more, pack, unpack
 from threadkeep.errors import CorruptionError
 
 OWN_KEYS = frozenset(
@@ -98,6 +98,8 @@ def read_row(plain: bytes, refs: Sequence[bytes], shape: bytes) -> Row:
         CorruptionError: The three do not fit together.
     """
     try:
+        if plain[:1] != bodies.flag(bodies.CHECKPOINT) or shape[:1] != bodies.flag(bodies.SHAPE):
+            raise CorruptionError("a checkpoint, or its shape, is another kind of document")
         v, names, count, nodes, extra_names = ormsgpack.unpackb(shape[1:])
         time, versions, updated, meta, entries, extras = ormsgpack.unpackb(
             plain[1:], option=ormsgpack.OPT_NON_STR_KEYS
@@ -105,11 +107,12 @@ def read_row(plain: bytes, refs: Sequence[bytes], shape: bytes) -> Row:
         rest = iter(refs[1:])
         flat = _unpack_versions(versions)
         channels = names[:count]
-        return Row(
+        seen = _seen(nodes, names, flat[count:])
+        row = Row(
             v,
             _unpack_time(time),
-            {n: version for n, version in zip(channels, flat, strict=False) if version is not None},
-            _seen(nodes, names, flat[count:]),
+            {n: v for n, v in zip(channels, flat[:count], strict=True) if v is not None},
+            seen,
             None if updated is None else [names[position] for position in updated],
             meta=next(rest) if meta == 2 else bool(meta),
             entries={
@@ -121,7 +124,11 @@ def read_row(plain: bytes, refs: Sequence[bytes], shape: bytes) -> Row:
                 name: unpack(entry, rest) for name, entry in zip(extra_names, extras, strict=True)
             },
         )
-    except (ValueError, TypeError, IndexError, KeyError, StopIteration) as error:
+        no_more(rest)
+        if sum(map(len, seen.values())) != len(flat) - count:
+            raise CorruptionError("a checkpoint has other versions than its shape names")
+        return row
+    except (ValueError, TypeError, LookupError, OverflowError, StopIteration) as error:
         raise CorruptionError("a checkpoint does not fit its shape") from error
 
 

@@ -6,7 +6,7 @@ writes are kept as first stored, index by index; special ones are replaced.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import ormsgpack
@@ -14,10 +14,11 @@ import ormsgpack
 from threadkeep.checkpoints import bodies
 from threadkeep.checkpoints.codec import Codec, storing
 from threadkeep.checkpoints.drafts import Draft, nothing_stored
-from threadkeep.checkpoints.entries import Entry, pack, unpack
+from threadkeep.checkpoints.entries import Entry, no_more, pack, unpack
 from threadkeep.checkpoints.known import Known, Place, Reliance
 from threadkeep.checkpoints.reading import Reader
 from threadkeep.checkpoints.steps import Steps
+from threadkeep.checkpoints.sums import add_sums, unseal_row
 from threadkeep.checkpoints.terms import ATTEMPTS, Terms, belonging, insert_all
 from threadkeep.checkpoints.threads import thread_is_stored
 from threadkeep.checkpoints.values import encode
@@ -131,7 +132,8 @@ def _add_missing(request: PutWrites, draft: Draft, regular: Writes, terms: Terms
                 Is("task_id", request.task_id),
             ],
         )
-        stored = {index for document in page.documents for index in read_writes(document)[1]}
+        found = [read_writes(document)[1] for document in page.documents]
+        stored = {index for writes in found for index in writes}
         missing = {index: write for index, write in regular.items() if index not in stored}
         if not missing:
             return True
@@ -177,7 +179,10 @@ def _document(request: PutWrites, part: int, writes: Writes) -> Document:
         plain = bodies.flag(bodies.WRITES) + ormsgpack.packb(
             [request.task_path, channels, entries, indexes]
         )
-    return Document(request.place[0], WRITES, _key(request, part), bodies.seal(plain), tuple(refs))
+    document = Document(
+        request.place[0], WRITES, _key(request, part), bodies.seal(plain), tuple(refs)
+    )
+    return replace(document, body=add_sums(document))
 
 
 def read_writes(document: Document) -> tuple[str, Writes]:
@@ -185,18 +190,29 @@ def read_writes(document: Document) -> tuple[str, Writes]:
 
     Raises:
         CorruptionError: The body is none of a pending write.
+        SchemaTooNewError: The body is of a format that a later release may know.
     """
     part = int(document.key[3] or 0)
     try:
+        plain = unseal_row(document)
+        if plain[:1] != bodies.flag(bodies.WRITES):
+            raise CorruptionError("its body is that of another kind of document")
         path, channels, packed, indexes = ormsgpack.unpackb(
-            bodies.unseal(document.body)[1:], option=ormsgpack.OPT_NON_STR_KEYS
+            plain[1:], option=ormsgpack.OPT_NON_STR_KEYS
         )
         refs = iter(document.refs)
         entries = [unpack(entry, refs) for entry in packed]
+        no_more(refs)
         at = indexes or range(part, part + len(entries))
         return path, dict(zip(at, zip(channels, entries, strict=True), strict=True))
+    except CorruptionError as error:
+        raise CorruptionError(f"{_name(document)}: {error}") from error
     except (ValueError, TypeError) as error:
-        raise CorruptionError("a pending write cannot be read") from error
+        raise CorruptionError(f"{_name(document)} cannot be read") from error
+
+
+def _name(document: Document) -> str:
+    return f"the writes of task {document.key[2]!r} (part {document.key[3]!r})"
 
 
 def ordered(documents: Sequence[Document]) -> list[tuple[str, str, Entry]]:
@@ -221,4 +237,8 @@ def ordered(documents: Sequence[Document]) -> list[tuple[str, str, Entry]]:
 
 def pending(documents: Sequence[Document], reader: Reader) -> list[tuple[str, str, Any]]:
     """Make the pending writes of one checkpoint; see ``ordered``."""
-    return [(task, channel, reader.value(entry)) for task, channel, entry in ordered(documents)]
+    written = ordered(documents)
+    return [
+        (task, channel, reader.channel(f"a write to channel {channel!r}", entry))
+        for task, channel, entry in written
+    ]
