@@ -15,7 +15,7 @@ from threadkeep.checkpoints.known import Known
 from threadkeep.checkpoints.lists import Listing, read
 from threadkeep.checkpoints.steps import Fetch, Steps
 from threadkeep.checkpoints.values import SNAPSHOT
-from threadkeep.errors import CorruptionError, ThreadkeepError
+from threadkeep.errors import CorruptionError, SchemaTooNewError, ThreadkeepError
 from threadkeep.ports.documents import CHECKPOINTS, Document, Fetched, Find, Is, Page
 
 Documents = dict[bytes, Document]
@@ -121,11 +121,14 @@ def naming(checkpoint: Document) -> Iterator[None]:
 
     Raises:
         CorruptionError: In place of any error but one of ours of another kind.
+        SchemaTooNewError: In place of one that names no checkpoint.
     """
     try:
         yield
     except CorruptionError as error:
         raise CorruptionError(_damage(checkpoint, error)) from error
+    except SchemaTooNewError as error:
+        raise SchemaTooNewError(_damage(checkpoint, error)) from error
     except (ThreadkeepError, MemoryError):
         raise
     except Exception as error:
