@@ -12,6 +12,8 @@ REPOS = {
     "threads": resources.ThreadRepo,
     "runs": resources.RunRepo,
     "crons": resources.CronRepo,
+    "idempotency": resources.IdempotencyRepo,
+    "deliveries": resources.DeliveryRepo,
     "items": resources.ItemRepo,
 }
 

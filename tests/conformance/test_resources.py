@@ -16,13 +16,16 @@ from threadkeep.testing.resources import (
     PAGE_SIZE,
     AssistantSuite,
     CronSuite,
+    DeliverySuite,
     FilterSuite,
     FiringSuite,
+    IdempotencySuite,
     IsolationSuite,
     ItemSuite,
     LifetimeSuite,
     MultitaskSuite,
     NamespaceSuite,
+    OutboxSuite,
     PagingSuite,
     QueueSuite,
     RunSuite,
@@ -86,6 +89,15 @@ class TestMemoryCrons(InMemory, CronSuite): ...
 class TestMemoryFiring(InMemory, FiringSuite): ...
 
 
+class TestMemoryIdempotency(InMemory, IdempotencySuite): ...
+
+
+class TestMemoryDeliveries(InMemory, DeliverySuite): ...
+
+
+class TestMemoryOutbox(InMemory, OutboxSuite): ...
+
+
 class TestMemoryItems(InMemory, ItemSuite): ...
 
 
@@ -129,6 +141,15 @@ class TestSqliteCrons(OnSqlite, CronSuite): ...
 
 
 class TestSqliteFiring(OnSqlite, FiringSuite): ...
+
+
+class TestSqliteIdempotency(OnSqlite, IdempotencySuite): ...
+
+
+class TestSqliteDeliveries(OnSqlite, DeliverySuite): ...
+
+
+class TestSqliteOutbox(OnSqlite, OutboxSuite): ...
 
 
 class TestSqliteItems(OnSqlite, ItemSuite): ...

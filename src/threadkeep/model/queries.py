@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar
 
+from threadkeep.model.deliveries import DeliveryStatus
 from threadkeep.model.runs import RunStatus
 from threadkeep.model.threads import ThreadStatus
 
@@ -119,5 +120,16 @@ class CronQuery:
     enforced_metadata: Mapping[str, Any] = field(default_factory=dict)
     sort_by: CronSort = "created_at"
     sort_order: SortOrder = "desc"
+    limit: int | None = None
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryQuery:
+    """Which deliveries; every given criterion holds. Newest first by (created_at, delivery_id)."""
+
+    run_id: str | None = None
+    thread_id: str | None = None
+    status: DeliveryStatus | None = None
     limit: int | None = None
     offset: int = 0

@@ -12,11 +12,14 @@ from typing import Any, get_args
 from threadkeep.errors import InvalidRequestError
 from threadkeep.model.assistants import AssistantPatch, NewAssistant
 from threadkeep.model.crons import CronPatch, NewCron
+from threadkeep.model.deliveries import Attempt, AttemptOutcome, NewDelivery
+from threadkeep.model.idempotency import IdempotencyClaim, RecordedResponse
 from threadkeep.model.queries import (
     AssistantQuery,
     AssistantSort,
     CronQuery,
     CronSort,
+    DeliveryQuery,
     RunQuery,
     SortOrder,
     ThreadQuery,
@@ -32,6 +35,7 @@ from threadkeep.rules.json_text import normal_json, normal_object
 from threadkeep.rules.mirrored_values import mirror
 from threadkeep.rules.run_states import check_left_status, check_outcome
 
+MAX_KEPT_SECONDS = 366 * 86_400  # a year; what is to be kept longer belongs elsewhere
 MAX_LEASE_SECONDS = 86_400  # a day; a process silent for longer is gone
 
 
@@ -159,6 +163,71 @@ def plain_moment(name: str, at: datetime) -> datetime:
     if at.tzinfo is None:
         raise InvalidRequestError(f"{name} {at.isoformat()} has no time zone; give one, e.g. Z")
     return at.astimezone(UTC)
+
+
+def plain_idempotency(claim: IdempotencyClaim) -> IdempotencyClaim:
+    """Return it checked."""
+    check_record(claim.scope, claim.key, claim.claim_id)
+    _check(fingerprint=claim.fingerprint)
+    check_seconds("a claim", claim.seconds)
+    return claim
+
+
+def check_record(scope: str, key: str, claim_id: str | None = None) -> None:
+    """Refuse what cannot name an idempotency record."""
+    _check(scope=scope, key=key, claim_id=claim_id)
+
+
+def check_erasure(run_id: str | None, thread_id: str | None) -> None:
+    """Refuse an erasure that does not name exactly one of the two."""
+    if (run_id is None) == (thread_id is None):
+        raise InvalidRequestError("an erasure names either a run or a thread")
+    _check(run_id=run_id, thread_id=thread_id)
+
+
+def plain_response(response: RecordedResponse) -> RecordedResponse:
+    """Return it plain."""
+    headers = normal_object(response.headers, "the recorded headers")
+    return replace(response, headers=headers, body=normal_json(response.body, "the recorded body"))
+
+
+def plain_delivery(new: NewDelivery) -> NewDelivery:
+    """Return it checked and plain."""
+    _check(delivery_id=new.delivery_id, run_id=new.run_id, thread_id=new.thread_id, url=new.url)
+    check_seconds("a delivery's lease", new.lease_seconds)
+    return replace(new, payload=normal_object(new.payload, "payload"))
+
+
+def plain_attempt(attempt: Attempt) -> Attempt:
+    """Return it checked and plain."""
+    if attempt.outcome not in get_args(AttemptOutcome):
+        raise InvalidRequestError(f"an attempt cannot end as {attempt.outcome!r}")
+    if attempt.outcome == "retry" and attempt.retry_at is None:
+        raise InvalidRequestError("an attempt to be tried again needs retry_at")
+    check_seconds("a delivery is kept", attempt.keep_seconds)
+    return replace(
+        attempt,
+        error=normal_json(attempt.error, "error"),
+        retry_at=_plain_moment("retry_at", attempt.retry_at),
+    )
+
+
+def plain_delivery_query(query: DeliveryQuery) -> DeliveryQuery:
+    """Return it checked."""
+    _check(run_id=query.run_id, thread_id=query.thread_id, status=query.status)
+    return query
+
+
+def check_seconds(what: str, seconds: float) -> None:
+    """Refuse a time that is none.
+
+    Raises:
+        InvalidRequestError: It is not above 0, or above ``MAX_KEPT_SECONDS``.
+    """
+    if not 0 < seconds <= MAX_KEPT_SECONDS:
+        raise InvalidRequestError(
+            f"{what} for {seconds} seconds; it must be above 0 and at most {MAX_KEPT_SECONDS}"
+        )
 
 
 def check_claim(claim: Claim) -> None:

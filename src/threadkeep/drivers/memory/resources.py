@@ -2,6 +2,8 @@
 
 from threadkeep.drivers.memory.assistants import MemoryAssistantRepo
 from threadkeep.drivers.memory.crons import MemoryCronRepo
+from threadkeep.drivers.memory.deliveries import MemoryDeliveryRepo
+from threadkeep.drivers.memory.idempotency import MemoryIdempotencyRepo
 from threadkeep.drivers.memory.items import MemoryItemRepo
 from threadkeep.drivers.memory.runs import MemoryRunRepo
 from threadkeep.drivers.memory.tables import Tables
@@ -21,6 +23,8 @@ class MemoryResourceStore:
         self.runs = MemoryRunRepo(tables)
         self.crons = MemoryCronRepo(tables)
         self.items = MemoryItemRepo(tables)
+        self.idempotency = MemoryIdempotencyRepo(tables)
+        self.deliveries = MemoryDeliveryRepo(tables)
         self.max_page_size = tables.max_page_size
 
     async def setup(self) -> None:

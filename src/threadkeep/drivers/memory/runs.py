@@ -3,17 +3,21 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from threadkeep.drivers.memory.deliveries import add_delivery
 from threadkeep.drivers.memory.run_admission import admit, stop
 from threadkeep.drivers.memory.tables import Tables, copy_row, listing_of_copies
+from threadkeep.errors import AlreadyExistsError
 from threadkeep.model.queries import Listing, RunQuery
 from threadkeep.model.runs import Admission, CancelAction, Claim, NewRun, Outcome, Run
 from threadkeep.model.threads import ThreadState, ThreadStatus
+from threadkeep.ports.resources.runs import Deliver
 from threadkeep.rules.containment import contains
 from threadkeep.rules.expiry import is_live
 from threadkeep.rules.identifiers import check_identifier
 from threadkeep.rules.inputs import (
     check_claim,
     check_run_ids,
+    plain_delivery,
     plain_outcome,
     plain_run,
     plain_run_query,
@@ -99,6 +103,7 @@ class MemoryRunRepo:
         outcome: Outcome,
         state: ThreadState | None,
         check: Callable[[], None] | None = None,
+        deliver: Deliver | None = None,
     ) -> Run | None:
         """See ``RunRepo.settle``."""
         check_identifier("run_id", run_id)
@@ -110,7 +115,7 @@ class MemoryRunRepo:
                 return None
             if check is not None:
                 check()
-            return copy_row(self._settle(run, final, left))
+            return self._settle(run, final, left, deliver)
 
     async def request_cancel(self, run_id: str, action: CancelAction) -> Run | None:
         """See ``RunRepo.request_cancel``."""
@@ -121,7 +126,7 @@ class MemoryRunRepo:
                 return None
             return copy_row(stop(self._tables, run, action))
 
-    async def release_expired(self) -> Sequence[Run]:
+    async def release_expired(self, *, deliver: Deliver | None = None) -> Sequence[Run]:
         """See ``RunRepo.release_expired``."""
         with self._tables.lock:
             now = self._tables.now()
@@ -130,7 +135,7 @@ class MemoryRunRepo:
                 for run in self._tables.runs.active.values()
                 if run.status == "running" and not is_live(run.lease_expires_at, now)
             ]
-            return [copy_row(self._settle(run, SERVER_RESTARTED, None)) for run in gone]
+            return [self._release(run, deliver) for run in gone]
 
     async def next_start(self) -> float | None:
         """See ``RunRepo.next_start``."""
@@ -145,16 +150,26 @@ class MemoryRunRepo:
         with self._tables.lock:
             run = self._tables.runs.rows.get(run_id)
             if run is not None:
-                self._tables.runs.drop(run)
+                self._tables.forget_run(run)
             return run is not None
 
-    def _settle(self, run: Run, outcome: Outcome, state: ThreadState | None) -> Run:
+    def _release(self, run: Run, deliver: Deliver | None) -> Run:
+        try:
+            return self._settle(run, SERVER_RESTARTED, None, deliver)
+        except AlreadyExistsError:
+            return self._settle(run, SERVER_RESTARTED, None, None)
+
+    def _settle(
+        self, run: Run, outcome: Outcome, state: ThreadState | None, deliver: Deliver | None
+    ) -> Run:
         now = self._tables.now()
         changed = ended(run, outcome, now)
+        if deliver is not None and (new := deliver(copy_row(changed))) is not None:
+            add_delivery(self._tables, plain_delivery(new), changed)
         thread = self._tables.thread(run.thread_id)
         self._tables.threads[run.thread_id] = settled(thread, outcome, state, now)
         self._tables.runs.put(changed)
-        return changed
+        return copy_row(changed)
 
 
 def _matches(run: Run, query: RunQuery) -> bool:

@@ -4,7 +4,7 @@ Rows are frozen dataclasses whose JSON belongs to the tables alone; ``copy_row``
 caller is given. A thread's ``status`` here is its own; ``shown`` adds ``busy``.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from operator import attrgetter
@@ -14,6 +14,8 @@ from typing import Any, TypeVar
 from threadkeep.errors import NotFoundError
 from threadkeep.model.assistants import Assistant
 from threadkeep.model.crons import Cron
+from threadkeep.model.deliveries import Delivery
+from threadkeep.model.idempotency import IdempotencyRecord
 from threadkeep.model.items import Item, Namespace
 from threadkeep.model.queries import Listing, SortOrder
 from threadkeep.model.runs import Run
@@ -23,7 +25,7 @@ from threadkeep.rules.json_text import copy_json
 from threadkeep.rules.paging import Page, cut, page_of
 from threadkeep.rules.run_states import is_active, shown_status
 
-RowT = TypeVar("RowT", Assistant, Thread, Run, Item, Cron)
+RowT = TypeVar("RowT", Assistant, Thread, Run, Item, Cron, Delivery)
 
 
 @dataclass(slots=True)
@@ -98,6 +100,8 @@ class Tables:
     items: dict[tuple[Namespace, str], Item] = field(default_factory=dict)
     crons: dict[str, Cron] = field(default_factory=dict)
     principals: dict[str, Mapping[str, Any] | None] = field(default_factory=dict)
+    records: dict[tuple[str, str], IdempotencyRecord] = field(default_factory=dict)
+    deliveries: dict[str, Delivery] = field(default_factory=dict)
 
     def now(self) -> datetime:
         """Return the present moment."""
@@ -122,6 +126,20 @@ class Tables:
         """Delete a cron; false when there is none."""
         self.principals.pop(cron_id, None)
         return self.crons.pop(cron_id, None) is not None
+
+    def forget_run(self, run: Run) -> None:
+        """Delete a run with what was sent and answered of it."""
+        self.runs.drop(run)
+        self.drop_answers(lambda row: row.run_id == run.run_id)
+
+    def drop_answers(self, is_gone: Callable[[Delivery | IdempotencyRecord], bool]) -> None:
+        """Delete deliveries and idempotency records."""
+        for address, record in [*self.records.items()]:
+            if is_gone(record):
+                del self.records[address]
+        for delivery_id, delivery in [*self.deliveries.items()]:
+            if is_gone(delivery):
+                del self.deliveries[delivery_id]
 
     def shown(self, thread: Thread) -> Thread:
         """Return a copy of a thread with the status it shows."""

@@ -6,6 +6,8 @@ from typing import Any
 
 from threadkeep.drivers.memory.tables import Tables, copy_row, listing_of_copies, sorted_rows
 from threadkeep.errors import AlreadyExistsError
+from threadkeep.model.deliveries import Delivery
+from threadkeep.model.idempotency import IdempotencyRecord
 from threadkeep.model.queries import Listing, ThreadQuery
 from threadkeep.model.runs import Run
 from threadkeep.model.threads import NewThread, Thread, ThreadState
@@ -83,18 +85,28 @@ class MemoryThreadRepo:
             row = self._tables.thread(thread_id)
             return self._put(with_state(row, plain, self._tables.now()))
 
-    async def delete(self, thread_id: str) -> Sequence[Run]:
+    async def delete(self, thread_id: str, *, keep_undelivered: bool = False) -> Sequence[Run]:
         """See ``ThreadRepo.delete``."""
         check_identifier("thread_id", thread_id)
+
+        def is_gone(row: Delivery | IdempotencyRecord) -> bool:
+            kept = keep_undelivered and row.status in {"pending", "delivering"}
+            return not kept and (row.thread_id == thread_id or is_answer_of_run(row))
+
+        def is_answer_of_run(row: Delivery | IdempotencyRecord) -> bool:
+            return isinstance(row, IdempotencyRecord) and row.run_id in run_ids
+
         with self._tables.lock:
             runs = self._tables.runs
             gone = runs.of_thread(thread_id)
+            run_ids = {run.run_id for run in gone}
             for run in gone:
                 runs.drop(run)
             self._tables.threads.pop(thread_id, None)
             for cron in [*self._tables.crons.values()]:
                 if cron.thread_id == thread_id:
                     self._tables.drop_cron(cron.cron_id)
+            self._tables.drop_answers(is_gone)
             return [copy_row(run) for run in gone if is_active(run.status)]
 
     def _put(self, row: Thread) -> Thread:

@@ -6,6 +6,7 @@ Every unit locks the thread before its runs, so that two of them never wait for 
 from collections.abc import Sequence
 from datetime import datetime
 
+from threadkeep.drivers.sql import delivery_units
 from threadkeep.drivers.sql.database import All, One, Work
 from threadkeep.drivers.sql.database import Run as Step
 from threadkeep.drivers.sql.rows import Row, run_bag, run_of, runs_of, thread_bag, thread_of
@@ -18,9 +19,11 @@ from threadkeep.errors import (
 )
 from threadkeep.model.runs import Admission, CancelAction, Claim, NewRun, Outcome, Run
 from threadkeep.model.threads import Thread, ThreadState, ThreadStatus
+from threadkeep.ports.resources.runs import Deliver
+from threadkeep.rules.inputs import plain_delivery
 from threadkeep.rules.multitask import AdmissionPlan, plan_admission
 from threadkeep.rules.run_changes import admitted, cancelled, ended, started
-from threadkeep.rules.run_states import shown_status
+from threadkeep.rules.run_states import SERVER_RESTARTED, shown_status
 from threadkeep.rules.thread_changes import settled, stamped
 
 
@@ -74,16 +77,34 @@ def cancel(run_id: str, action: CancelAction, now: datetime) -> Work[Run | None]
 
 
 def settle(
-    run: Run, thread: Row, outcome: Outcome, state: ThreadState | None, now: datetime
-) -> Work[Run]:
-    """Write a locked run's final status, and what it leaves on its thread."""
+    run: Run,
+    thread: Row,
+    outcome: Outcome,
+    state: ThreadState | None,
+    now: datetime,
+    deliver: Deliver | None,
+) -> Work[Run | ThreadkeepError]:
+    """Write a locked run's final status, what it leaves on its thread, and what tells of it."""
     changed = ended(run, outcome, now)
+    new = None if deliver is None else deliver(changed)
+    if new is not None:
+        added = yield from delivery_units.add(plain_delivery(new), changed, now)
+        if isinstance(added, ThreadkeepError):
+            return added
     yield Step("change_run", run_bag(changed))
     yield Step("remove_run_lease", {"run_id": run.run_id})
     left = settled(thread_of(thread, status_column="left_status"), outcome, state, now)
     shown = yield from shown_by(left)
     yield Step("change_thread", thread_bag(left, shown=shown))
     return changed
+
+
+def release(run: Run, thread: Row, now: datetime, deliver: Deliver | None) -> Work[Run]:
+    """Settle a locked run whose owner is gone; a delivery whose id is taken is left out."""
+    settled = yield from settle(run, thread, SERVER_RESTARTED, None, now, deliver)
+    if isinstance(settled, Run):
+        return settled
+    return (yield from release(run, thread, now, None))
 
 
 def lock_run(run_id: str) -> Work[tuple[Row | None, Run | None]]:

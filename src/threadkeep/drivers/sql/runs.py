@@ -13,6 +13,7 @@ from threadkeep.model.queries import Listing, RunQuery
 from threadkeep.model.runs import Admission, CancelAction, Claim, NewRun, Outcome, Run
 from threadkeep.model.threads import ThreadState, ThreadStatus
 from threadkeep.ports.clock import Clock
+from threadkeep.ports.resources.runs import Deliver
 from threadkeep.rules.identifiers import check_identifier
 from threadkeep.rules.inputs import (
     check_claim,
@@ -25,7 +26,6 @@ from threadkeep.rules.inputs import (
 from threadkeep.rules.json_text import json_text
 from threadkeep.rules.paging import MAX_OFFSET, listing_of, page_of
 from threadkeep.rules.run_changes import lease_end
-from threadkeep.rules.run_states import SERVER_RESTARTED
 
 
 class SqlRunRepo:
@@ -124,21 +124,23 @@ class SqlRunRepo:
         outcome: Outcome,
         state: ThreadState | None,
         check: Callable[[], None] | None = None,
+        deliver: Deliver | None = None,
     ) -> Run | None:
         """See ``RunRepo.settle``."""
         check_identifier("run_id", run_id)
         final = plain_outcome(outcome)
         left = None if state is None else plain_state(state)
 
-        def work() -> Work[Run | None]:
+        def work() -> Work[Run | ThreadkeepError | None]:
             thread, run = yield from run_units.lock_run(run_id)
             if thread is None or run is None or run.status != "running" or run.fence != fence:
                 return None
             if check is not None:
                 check()
-            return (yield from run_units.settle(run, thread, final, left, self._clock.now()))
+            now = self._clock.now()
+            return (yield from run_units.settle(run, thread, final, left, now, deliver))
 
-        return await self._database.write(work)
+        return await write(self._database, work)
 
     async def request_cancel(self, run_id: str, action: CancelAction) -> Run | None:
         """See ``RunRepo.request_cancel``."""
@@ -149,7 +151,7 @@ class SqlRunRepo:
 
         return await self._database.write(work)
 
-    async def release_expired(self) -> Sequence[Run]:
+    async def release_expired(self, *, deliver: Deliver | None = None) -> Sequence[Run]:
         """See ``RunRepo.release_expired``."""
 
         def work() -> Work[Sequence[Run]]:
@@ -158,8 +160,7 @@ class SqlRunRepo:
             released: list[Run] = []
             for run in runs_of(expired):
                 thread = yield One("lock_thread", {"thread_id": run.thread_id})
-                settled = yield from run_units.settle(run, thread, SERVER_RESTARTED, None, now)
-                released.append(settled)
+                released.append((yield from run_units.release(run, thread, now, deliver)))
             return released
 
         return await self._database.write(work)
@@ -184,6 +185,8 @@ class SqlRunRepo:
             if thread is None:
                 return False
             yield Step("remove_run", {"run_id": run_id})
+            yield Step("erase_idempotency_of_run", {"run_id": run_id})
+            yield Step("erase_deliveries_of_run", {"run_id": run_id})
             yield from run_units.free(thread)
             return True
 

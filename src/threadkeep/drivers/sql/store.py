@@ -3,6 +3,8 @@
 from threadkeep.drivers.sql.assistants import SqlAssistantRepo
 from threadkeep.drivers.sql.crons import SqlCronRepo
 from threadkeep.drivers.sql.database import Database
+from threadkeep.drivers.sql.deliveries import SqlDeliveryRepo
+from threadkeep.drivers.sql.idempotency import SqlIdempotencyRepo
 from threadkeep.drivers.sql.items import SqlItemRepo
 from threadkeep.drivers.sql.runs import SqlRunRepo
 from threadkeep.drivers.sql.threads import SqlThreadRepo
@@ -10,7 +12,11 @@ from threadkeep.drivers.sql.where import Dialect
 from threadkeep.ports.clock import Clock
 from threadkeep.rules.paging import check_max_page_size
 
-SHARED_STATEMENTS = ("crons.sql",)  # files in this folder whose SQL is every dialect's
+SHARED_STATEMENTS = (
+    "crons.sql",
+    "deliveries.sql",
+    "idempotency.sql",
+)  # files in this folder whose SQL is every dialect's
 
 
 class SqlResourceStore:
@@ -26,3 +32,5 @@ class SqlResourceStore:
         self.runs = SqlRunRepo(database, dialect, clock=clock, max_page_size=size)
         self.crons = SqlCronRepo(database, dialect, clock=clock, max_page_size=size)
         self.items = SqlItemRepo(database, dialect, clock=clock, max_page_size=size)
+        self.idempotency = SqlIdempotencyRepo(database, clock=clock)
+        self.deliveries = SqlDeliveryRepo(database, dialect, clock=clock, max_page_size=size)

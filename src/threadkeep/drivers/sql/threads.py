@@ -96,7 +96,7 @@ class SqlThreadRepo:
 
         return await self._change(thread_id, change)
 
-    async def delete(self, thread_id: str) -> Sequence[Run]:
+    async def delete(self, thread_id: str, *, keep_undelivered: bool = False) -> Sequence[Run]:
         """See ``ThreadRepo.delete``."""
         check_identifier("thread_id", thread_id)
         key = {"thread_id": thread_id}
@@ -104,7 +104,13 @@ class SqlThreadRepo:
         def work() -> Work[Sequence[Run]]:
             yield One("lock_thread", key)
             active = yield All("active_runs", key)
+            yield Step("erase_idempotency_of_runs_of_thread", key)
             yield Step("remove_thread_row", key)
+            yield Step("erase_idempotency_of_thread", key)
+            if keep_undelivered:
+                yield Step("erase_settled_deliveries_of_thread", key)
+            else:
+                yield Step("erase_deliveries_of_thread", key)
             return runs_of(active)
 
         return await self._database.write(work)

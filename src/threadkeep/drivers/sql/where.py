@@ -16,6 +16,7 @@ from threadkeep.model.items import ItemQuery, Namespace, NamespaceQuery
 from threadkeep.model.queries import (
     AssistantQuery,
     CronQuery,
+    DeliveryQuery,
     RunQuery,
     SortOrder,
     ThreadQuery,
@@ -194,6 +195,16 @@ def crons_where(query: CronQuery, dialect: Dialect) -> Conditions:
     where.contain("metadata", query.enforced_metadata)
     where.contain("metadata", query.metadata)
     where.order_by(query.sort_by, "cron_id", query.sort_order, nulls_last=True)
+    return where
+
+
+def deliveries_where(query: DeliveryQuery, dialect: Dialect) -> Conditions:
+    """Return the conditions of a search for deliveries."""
+    where = Conditions(dialect)
+    where.equal("run_id", query.run_id)
+    where.equal("thread_id", query.thread_id)
+    where.equal("status", query.status)
+    where.order_by("created_at", "delivery_id", "desc")
     return where
 
 

@@ -90,6 +90,14 @@ DELETE FROM threads WHERE thread_id = :thread_id;
 -- lock_cron --
 SELECT * FROM crons WHERE cron_id = :cron_id;
 
+-- lock_delivery --
+SELECT * FROM deliveries WHERE delivery_id = :delivery_id;
+
+-- lock_due_deliveries --
+SELECT * FROM deliveries
+WHERE status IN ('pending', 'delivering') AND next_attempt_at <= :now
+ORDER BY next_attempt_at, delivery_id LIMIT :limit;
+
 -- add_run --
 INSERT INTO runs (
     run_id, thread_id, assistant_id, status, metadata, multitask_strategy, created_at, updated_at,

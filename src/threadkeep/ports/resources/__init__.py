@@ -12,9 +12,20 @@ nothing.
 
 from threadkeep.ports.resources.assistants import AssistantRepo
 from threadkeep.ports.resources.crons import CronRepo
+from threadkeep.ports.resources.deliveries import DeliveryRepo
+from threadkeep.ports.resources.idempotency import IdempotencyRepo
 from threadkeep.ports.resources.items import ItemRepo
 from threadkeep.ports.resources.runs import RunRepo
 from threadkeep.ports.resources.store import ResourceStore
 from threadkeep.ports.resources.threads import ThreadRepo
 
-__all__ = ["AssistantRepo", "CronRepo", "ItemRepo", "ResourceStore", "RunRepo", "ThreadRepo"]
+__all__ = [
+    "AssistantRepo",
+    "CronRepo",
+    "DeliveryRepo",
+    "IdempotencyRepo",
+    "ItemRepo",
+    "ResourceStore",
+    "RunRepo",
+    "ThreadRepo",
+]

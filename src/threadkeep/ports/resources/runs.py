@@ -3,9 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
+from threadkeep.model.deliveries import NewDelivery
 from threadkeep.model.queries import Listing, RunQuery
 from threadkeep.model.runs import Admission, CancelAction, Claim, NewRun, Outcome, Run
 from threadkeep.model.threads import ThreadState, ThreadStatus
+
+Deliver = Callable[[Run], NewDelivery | None]
 
 
 class RunRepo(Protocol):
@@ -73,6 +76,7 @@ class RunRepo(Protocol):
         outcome: Outcome,
         state: ThreadState | None,
         check: Callable[[], None] | None = None,
+        deliver: Deliver | None = None,
     ) -> Run | None:
         """Write a run's final status and its thread's state together, in one transaction.
 
@@ -82,7 +86,9 @@ class RunRepo(Protocol):
         for values that are large.
 
         ``check`` is called inside the transaction, on whatever thread commits it and perhaps
-        twice; where it raises, nothing is written and what it raised is raised here.
+        twice; where it raises, nothing is written and what it raised is raised here. ``deliver``
+        is called there, too: what it returns for the settled run is in the outbox
+        (``DeliveryRepo``) if, and only if, the status is written.
 
         Returns:
             The settled run, or ``None`` when ``fence`` is stale or the run is gone, pending or
@@ -90,6 +96,7 @@ class RunRepo(Protocol):
 
         Raises:
             InvalidRequestError: The outcome's status is not final.
+            AlreadyExistsError: The delivery's id is taken; nothing is written.
         """
         ...
 
@@ -105,11 +112,12 @@ class RunRepo(Protocol):
         """
         ...
 
-    async def release_expired(self) -> Sequence[Run]:
+    async def release_expired(self, *, deliver: Deliver | None = None) -> Sequence[Run]:
         """Settle every run whose lease ran out, and free its thread, in one transaction.
 
         Each becomes ``error`` with reason ``server_restarted``, its thread as ``settle`` without a
-        state has it; runs with a live lease are never touched.
+        state has it; runs with a live lease are never touched. ``deliver`` as in ``settle``,
+        but a delivery whose id is taken is left out.
 
         Returns:
             The runs settled.
@@ -126,6 +134,7 @@ class RunRepo(Protocol):
     async def delete(self, run_id: str) -> bool:
         """Delete a run, whatever its status; false when there is none.
 
-        A thread with nothing else active is freed: it shows what its last state left.
+        Its idempotency records and deliveries go with it, in one transaction. A thread with
+        nothing else active is freed: it shows what its last state left.
         """
         ...

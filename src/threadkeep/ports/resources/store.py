@@ -4,6 +4,8 @@ from typing import Protocol
 
 from threadkeep.ports.resources.assistants import AssistantRepo
 from threadkeep.ports.resources.crons import CronRepo
+from threadkeep.ports.resources.deliveries import DeliveryRepo
+from threadkeep.ports.resources.idempotency import IdempotencyRepo
 from threadkeep.ports.resources.items import ItemRepo
 from threadkeep.ports.resources.runs import RunRepo
 from threadkeep.ports.resources.threads import ThreadRepo
@@ -35,6 +37,16 @@ class ResourceStore(Protocol):
     @property
     def items(self) -> ItemRepo:
         """Items."""
+        ...
+
+    @property
+    def idempotency(self) -> IdempotencyRepo:
+        """Idempotency records."""
+        ...
+
+    @property
+    def deliveries(self) -> DeliveryRepo:
+        """Deliveries."""
         ...
 
     @property

@@ -55,8 +55,15 @@ class ThreadRepo(Protocol):
         """
         ...
 
-    async def delete(self, thread_id: str) -> Sequence[Run]:
-        """Delete a thread and its runs in one transaction; an unknown one is no error.
+    async def delete(self, thread_id: str, *, keep_undelivered: bool = False) -> Sequence[Run]:
+        """Delete a thread and all that is its own, in one transaction; unknown is no error.
+
+        Its own are its runs, its crons, its idempotency records and its deliveries; one created
+        anew under the id has nothing of them. Checkpoints are the saver's.
+
+        Args:
+            thread_id: The thread.
+            keep_undelivered: Leave deliveries that are still to be sent; they go when they expire.
 
         Returns:
             The runs that were active, for their owners to stop.

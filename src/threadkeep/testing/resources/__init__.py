@@ -7,8 +7,10 @@ case names a driver, and none is skipped. The cases are coroutines run by anyio'
 
 from threadkeep.testing.resources.assistants import AssistantSuite
 from threadkeep.testing.resources.crons import CronSuite
+from threadkeep.testing.resources.deliveries import DeliverySuite, OutboxSuite
 from threadkeep.testing.resources.filters import FilterSuite
 from threadkeep.testing.resources.firing import FiringSuite
+from threadkeep.testing.resources.idempotency import IdempotencySuite
 from threadkeep.testing.resources.isolation import IsolationSuite
 from threadkeep.testing.resources.items import ItemSuite
 from threadkeep.testing.resources.lifetimes import LifetimeSuite
@@ -26,13 +28,16 @@ __all__ = [
     "PAGE_SIZE",
     "AssistantSuite",
     "CronSuite",
+    "DeliverySuite",
     "FilterSuite",
     "FiringSuite",
+    "IdempotencySuite",
     "IsolationSuite",
     "ItemSuite",
     "LifetimeSuite",
     "MultitaskSuite",
     "NamespaceSuite",
+    "OutboxSuite",
     "PagingSuite",
     "QueueSuite",
     "RunSuite",
