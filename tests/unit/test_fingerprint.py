@@ -14,7 +14,17 @@ def test_the_order_of_keys_and_parameters_does_not_count() -> None:
 
 
 def test_everything_else_counts() -> None:
-    bodies: list[Any] = [None, {}, [], {"a": 1}, {"a": 2}, {"a": [1, 2]}, {"a": [2, 1]}, {"a": None}, "a"]
+    bodies: list[Any] = [
+        None,
+        {},
+        [],
+        {"a": 1},
+        {"a": 2},
+        {"a": [1, 2]},
+        {"a": [2, 1]},
+        {"a": None},
+        "a",
+    ]
     prints = [of(body) for body in bodies]
     prints += [of(path="/threads"), of(method="PUT"), of(x="1"), of(x="2")]
     assert len(set(prints)) == len(prints)
