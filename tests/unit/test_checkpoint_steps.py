@@ -164,6 +164,30 @@ def test_writes_are_one_batch_of_their_values_and_one_document() -> None:
     assert not batch.requires  # they may come before their checkpoint
 
 
+@pytest.mark.parametrize("gone_on_from", ["dict", "list"])
+def test_writes_that_go_on_from_a_checkpoint_that_is_gone_are_written_whole(
+    gone_on_from: str,
+) -> None:
+    memory = known()
+    value: Any = {f"key {number}": "x" * 60 for number in range(100)}
+    value = value if gone_on_from == "dict" else messages(100)
+    drive(put(request("1", {"v": value}, 1), CODEC, memory), [])
+    other = Page([Document("t", CHECKPOINTS, ("", "0"), b"")])
+    asked = drive(
+        put_writes(PutWrites(PARENT, [("v", value)], "task", ""), CODEC, memory),
+        [Inserted(written=False), other],
+    )
+    first, last = batches(asked)
+    assert first.requires == ((CHECKPOINTS, ("", "1")),)
+    assert [one.collection for one in first.documents] == [WRITES]
+    assert last.requires == ()
+    assert len(last.documents) > 10
+    named: set[bytes] = set()
+    for document in last.documents:
+        assert set(document.refs) <= named
+        named.add(document.key[0])  # type: ignore[arg-type]
+
+
 def test_a_missing_document_is_corruption() -> None:
     memory = known()
     (batch,) = batches(drive(put(request("1", {"m": messages(9)}, 1), CODEC, memory), []))

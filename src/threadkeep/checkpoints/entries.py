@@ -6,10 +6,13 @@ the document's ``refs``:
     absent        nil                     the channel has a version and no value
     ``Inline``    bin                     the plain itself
     ``Blob``      0                       the next address
+    ``Table``     1                       the next address: the root of a dict of many keys
     ``Tree``      [root, run, ...]        the next address is the root if root is 1, not if 0; a
                                           run is a number of elements by address, or one plain
     ``Snapshot``  [root, run, ...]        the same, root being 3 or 2
     ``Keyed``     {key: entry, ...}       a dict, each value for itself
+
+A key of a dict that is text stands as it is, as bin where it holds lone surrogates.
 """
 
 from collections.abc import Iterable, Iterator
@@ -60,19 +63,43 @@ class Keyed(NamedTuple):
     entries: tuple[tuple[str, "Entry"], ...]
 
 
-Entry = Inline | Blob | Tree | Snapshot | Keyed | None
+class Table(NamedTuple):
+    """A dict of many keys, by the address of the root over its items."""
+
+    root: bytes
+
+
+Key = str | int  # of a dict whose items are told apart; never a subclass of either
+
+Entry = Inline | Blob | Tree | Snapshot | Keyed | Table | None
 
 
 def names_of(entry: Entry) -> Iterator[bytes]:
     """Iterate over the addresses that an entry names itself."""
     match entry:
-        case Blob(ref):
+        case Blob(ref) | Table(ref):
             yield ref
         case Tree(root, tail) | Snapshot(Tree(root, tail)):
             yield from (mark for mark in (root, *tail) if isinstance(mark, bytes))
         case Keyed(entries):
             for _, inner in entries:
                 yield from names_of(inner)
+
+
+def pack_key(key: Key) -> str | int | bytes:
+    """Pack a key of a dict, exactly."""
+    if isinstance(key, int) or key.isascii():
+        return key
+    try:
+        key.encode()
+    except UnicodeEncodeError:
+        return key.encode("utf-8", "surrogatepass")
+    return key
+
+
+def unpack_key(packed: str | int | bytes) -> Any:
+    """Give back the key that ``pack_key`` packed."""
+    return packed.decode("utf-8", "surrogatepass") if isinstance(packed, bytes) else packed
 
 
 def pack_marks(marks: Iterable[Mark], refs: list[bytes]) -> list[Any]:
@@ -118,12 +145,15 @@ def pack(entry: Entry, refs: list[bytes]) -> Any:
         case Blob(ref):
             refs.append(ref)
             return 0
+        case Table(root):
+            refs.append(root)
+            return 1
         case Tree():
             return _pack_tree(entry, 0, refs)
         case Snapshot(tree):
             return _pack_tree(tree, _SNAPSHOT, refs)
         case Keyed(entries):
-            return {key: pack(inner, refs) for key, inner in entries}
+            return {pack_key(key): pack(inner, refs) for key, inner in entries}
 
 
 def unpack(packed: Any, refs: Iterator[bytes]) -> Entry:
@@ -139,12 +169,16 @@ def unpack(packed: Any, refs: Iterator[bytes]) -> Entry:
             return Inline(packed)
         case 0:
             return Blob(_next(refs))
+        case 1:
+            return Table(_next(refs))
         case [int(form), *runs]:
             root = _next(refs) if form & _ROOT else None
             tree = Tree(root, tuple(unpack_marks(runs, refs)))
             return Snapshot(tree) if form & _SNAPSHOT else tree
         case dict():
-            return Keyed(tuple((key, unpack(inner, refs)) for key, inner in packed.items()))
+            return Keyed(
+                tuple((unpack_key(key), unpack(inner, refs)) for key, inner in packed.items())
+            )
     raise CorruptionError(f"an entry that is a {type(packed).__name__}")
 
 

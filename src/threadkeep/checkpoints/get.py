@@ -6,13 +6,14 @@ from typing import Any
 
 from threadkeep.checkpoints import metadata as metadata_documents
 from threadkeep.checkpoints.codec import Codec
-from threadkeep.checkpoints.entries import Entry, Keyed, Tree
+from threadkeep.checkpoints.dicts import watch_table
+from threadkeep.checkpoints.entries import Entry, Keyed, Table, Tree
 from threadkeep.checkpoints.known import Known, Place
 from threadkeep.checkpoints.reading import Documents, Reader, gather, naming, still_stored
 from threadkeep.checkpoints.recall import record_of, row_of
 from threadkeep.checkpoints.rows import Row
 from threadkeep.checkpoints.steps import Steps
-from threadkeep.checkpoints.values import ListMemory, Path, watch
+from threadkeep.checkpoints.values import Memory, Path, watch
 from threadkeep.checkpoints.writes import pending, read_writes
 from threadkeep.errors import CorruptionError
 from threadkeep.ports.documents import CHECKPOINTS, WRITES, Condition, Document, Find, Is, Page
@@ -158,9 +159,9 @@ def _refs(documents: Collection[Document], writes: Collection[Document]) -> list
     return [ref for document in (*documents, *writes) for ref in document.refs]
 
 
-def _watched_values(row: Row, reader: Reader) -> tuple[dict[str, Any], dict[Path, ListMemory]]:
+def _watched_values(row: Row, reader: Reader) -> tuple[dict[str, Any], dict[Path, Memory]]:
     """Make a row's values, and remember its lists as they are now."""
-    lists: dict[Path, ListMemory] = {}
+    lists: dict[Path, Memory] = {}
     values: dict[str, Any] = {}
     for channel, entry in row.entries.items():
         try:
@@ -170,13 +171,18 @@ def _watched_values(row: Row, reader: Reader) -> tuple[dict[str, Any], dict[Path
     return values, lists
 
 
-def _watched(path: Path, entry: Entry, reader: Reader, lists: dict[Path, ListMemory]) -> Any:
+def _watched(path: Path, entry: Entry, reader: Reader, lists: dict[Path, Memory]) -> Any:
     match entry:
         case Tree():
             listing = reader.listing(entry)
             elements = reader.elements(listing)
             lists[path] = watch(elements, listing)
             return elements
+        case Table(root):
+            items = reader.items(root)
+            inner = reader.made(items.marks)
+            lists[path] = watch_table(inner, items)
+            return dict(zip(items.keys, inner, strict=True))
         case Keyed(entries):
             return {key: _watched((*path, key), inner, reader, lists) for key, inner in entries}
     return reader.value(entry)

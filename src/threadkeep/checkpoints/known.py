@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from threadkeep.checkpoints.entries import Entry, names_of
-from threadkeep.checkpoints.values import ListMemories
+from threadkeep.checkpoints.values import Memories
 from threadkeep.ports.documents import CHECKPOINTS, PARTS, Document, Key
 
 Place = tuple[str, str, str]  # thread_id, checkpoint_ns, checkpoint_id
@@ -28,7 +28,7 @@ class Record:
     Attributes:
         versions: Its channels' versions.
         entries: Its channels' entries.
-        lists: Its lists, to share with the next.
+        lists: Its lists and other values of many parts, to share with the next.
         others: Addresses it names that no entry names, and those of its pending writes.
     """
 
@@ -37,7 +37,7 @@ class Record:
         place: Place,
         versions: Mapping[str, Any],
         entries: Mapping[str, Entry],
-        lists: ListMemories,
+        lists: Memories,
         others: Collection[bytes],
     ) -> None:
         self.place = place
@@ -45,7 +45,7 @@ class Record:
         self.entries = entries
         self.lists = lists
         self.others = set(others)
-        self.size_bytes = 1024 + sum(memory.prints.size_bytes for memory in lists.values())
+        self.size_bytes = 1024 + sum(memory.size_bytes for memory in lists.values())
         self._named: set[bytes] | None = None
 
     @property
@@ -67,10 +67,7 @@ class Record:
         for entry in self.entries.values():
             named.update(names_of(entry))
         for memory in self.lists.values():
-            for level in memory.listing.levels:
-                named.update(level)
-            if not memory.printed:  # its elements are serialized each time: none is handed over
-                named.update(mark for mark in memory.listing.marks if isinstance(mark, bytes))
+            named.update(memory.names())
         return named
 
 

@@ -8,7 +8,7 @@ unchanged elements, at about half a microsecond an element; serializing takes te
 """
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from functools import cached_property, lru_cache
@@ -125,6 +125,34 @@ class Prints:
             if count < end:
                 break
         return count
+
+    def changed(self, elements: Sequence[Any]) -> list[int]:
+        """Say which elements are not of the type and print they were of; all that have none are."""
+        places: list[int] = []
+        start = 0
+        for sheet in self._sheets:
+            own = elements[start : start + len(sheet.kinds)]
+            at = sheet.unchanged(own)
+            pairs = [*zip(sheet.kinds, sheet.prints(), strict=True)] if at < len(own) else []
+            for place in range(at, len(own)):
+                kind, known = pairs[place]
+                if type(own[place]) is not kind or known is None or take(own[place]) != known:
+                    places.append(start + place)
+            start += len(sheet.kinds)
+        return [*places, *range(start, len(elements))]
+
+    def replaced(self, elements: Sequence[Any], taken: Mapping[int, Print]) -> "Prints":
+        """Give the prints of a list whose elements at some places are others, with these prints."""
+        sheets = list(self._sheets)
+        for number in {place // SHEET_LEN for place in taken}:
+            start = number * SHEET_LEN
+            prints = list(sheets[number].prints())
+            kinds = list(sheets[number].kinds)
+            for at in range(len(kinds)):
+                if start + at in taken:
+                    prints[at], kinds[at] = taken[start + at], type(elements[start + at])
+            sheets[number] = Sheet(kinds, prints)
+        return Prints(sheets)
 
     def after(self, start: int) -> Iterator[tuple[type[Any], Print]]:
         """Give type and print of each element from a place on."""

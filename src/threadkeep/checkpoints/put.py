@@ -22,7 +22,7 @@ from threadkeep.checkpoints.steps import Pause, Steps, UnderWay
 from threadkeep.checkpoints.sums import add_sums
 from threadkeep.checkpoints.terms import ATTEMPTS, Terms, belonging, insert_all
 from threadkeep.checkpoints.threads import thread_is_stored
-from threadkeep.checkpoints.values import ListMemory, Path, encode
+from threadkeep.checkpoints.values import Memory, Path, encode
 from threadkeep.errors import NotFoundError, UnavailableError
 from threadkeep.ports.documents import CHECKPOINTS, Batch, Document, Key
 
@@ -70,7 +70,7 @@ class _Encoded:
 
     draft: Draft
     entries: dict[str, Entry] = field(default_factory=dict)
-    lists: dict[Path, ListMemory] = field(default_factory=dict)
+    lists: dict[Path, Memory] = field(default_factory=dict)
     extras: dict[str, Entry] = field(default_factory=dict)
 
 

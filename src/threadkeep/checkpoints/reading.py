@@ -10,10 +10,12 @@ from typing import Any
 
 from threadkeep.checkpoints import bodies
 from threadkeep.checkpoints.codec import Codec
-from threadkeep.checkpoints.entries import Blob, Entry, Inline, Keyed, Mark, Snapshot, Tree
+from threadkeep.checkpoints.entries import Blob, Entry, Inline, Keyed, Mark, Snapshot, Table, Tree
 from threadkeep.checkpoints.known import Known
 from threadkeep.checkpoints.lists import Listing, read
 from threadkeep.checkpoints.steps import Fetch, Steps
+from threadkeep.checkpoints.tables import Items
+from threadkeep.checkpoints.tables import read as read_table
 from threadkeep.checkpoints.values import SNAPSHOT
 from threadkeep.errors import CorruptionError, SchemaTooNewError, ThreadkeepError
 from threadkeep.ports.documents import CHECKPOINTS, Document, Fetched, Find, Is, Page
@@ -187,11 +189,19 @@ class Reader:
 
     def listing(self, tree: Tree) -> Listing:
         """Find out how a list is stored."""
-        return read(tree, lambda ref: (self.plain(ref)[1:], self._document(ref).refs))
+        return read(tree, self._node)
+
+    def items(self, root: bytes) -> Items:
+        """Find out how a table is stored."""
+        return read_table(root, self._node)
 
     def elements(self, listing: Listing) -> list[Any]:
         """Make the elements of a list."""
-        return [self._element(mark) for mark in listing.marks]
+        return self.made(listing.marks)
+
+    def made(self, marks: Iterable[Mark]) -> list[Any]:
+        """Make the values that marks name."""
+        return [self._element(mark) for mark in marks]
 
     def value(self, entry: Entry) -> Any:
         """Make the value an entry states; an absent one is ``None``."""
@@ -206,6 +216,9 @@ class Reader:
                 return self.elements(self.listing(entry))
             case Snapshot(tree):
                 return SNAPSHOT(self.elements(self.listing(tree)))
+            case Table(root):
+                items = self.items(root)
+                return dict(zip(items.keys, self.made(items.marks), strict=True))
             case Keyed(entries):
                 return {key: self.value(inner) for key, inner in entries}
 
@@ -229,6 +242,9 @@ class Reader:
         if self._share and not isinstance(made, _SHARED):
             self._made[mark] = made
         return made
+
+    def _node(self, ref: bytes) -> tuple[bytes, tuple[bytes, ...]]:
+        return self.plain(ref)[1:], self._document(ref).refs
 
     def _document(self, ref: bytes) -> Document:
         try:

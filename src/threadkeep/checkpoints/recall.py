@@ -1,13 +1,17 @@
 """What is known of a stored checkpoint: read from the store, or noted when it was read or put."""
 
+from collections.abc import Iterator
+
 from threadkeep.checkpoints.codec import Codec
-from threadkeep.checkpoints.entries import Entry, Keyed, Tree
+from threadkeep.checkpoints.dicts import TableMemory
+from threadkeep.checkpoints.entries import Keyed, Table, Tree
 from threadkeep.checkpoints.known import Place, Record
 from threadkeep.checkpoints.reading import Documents, Reader, fetch, naming, still_stored
 from threadkeep.checkpoints.rows import Row, read_row
 from threadkeep.checkpoints.steps import Steps
 from threadkeep.checkpoints.sums import unseal_row
-from threadkeep.checkpoints.values import ListMemory, Path
+from threadkeep.checkpoints.trees import leaves_of
+from threadkeep.checkpoints.values import ListMemory, Memory, Path
 from threadkeep.errors import CorruptionError
 from threadkeep.ports.documents import CHECKPOINTS, Document, Find, Is, Page
 
@@ -36,6 +40,8 @@ def recall(place: Place, codec: Codec) -> Steps[Record | None]:
         yield from fetch(thread_id, document.refs, found)
         shape = found[document.refs[0]]
         yield from fetch(thread_id, shape.refs, found)  # its parts, where it has so many names
+        leaves = {ref for one in found.values() for ref in leaves_of(one)} - found.keys()
+        yield from fetch(thread_id, leaves, found)  # those of small elements: they name nothing
     except CorruptionError:
         if (yield from still_stored([document])):
             raise
@@ -58,26 +64,27 @@ def row_of(document: Document, reader: Reader) -> Row:
     return read_row(plain, document.refs, reader.plain(document.refs[0]))
 
 
-def record_of(place: Place, row: Row, document: Document, lists: dict[Path, ListMemory]) -> Record:
+def record_of(place: Place, row: Row, document: Document, lists: dict[Path, Memory]) -> Record:
     """Note what is known of a checkpoint that was read."""
     others = [document.refs[0], *([row.meta] if isinstance(row.meta, bytes) else [])]
     return Record(place, row.versions, row.entries, lists, others)
 
 
-def trees(channel: str, entry: Entry) -> dict[Path, Tree]:
-    """Find the lists in a channel's entry."""
-    match entry:
-        case Tree():
-            return {(channel,): entry}
-        case Keyed(entries):
-            return {(channel, key): inner for key, inner in entries if isinstance(inner, Tree)}
-    return {}
+def _trees(row: Row) -> Iterator[tuple[Path, Tree | Table]]:
+    """Find the lists and tables in a checkpoint's entries."""
+    for channel, entry in row.entries.items():
+        if isinstance(entry, (Tree, Table)):
+            yield (channel,), entry
+        if isinstance(entry, Keyed):
+            for key, inner in entry.entries:
+                if isinstance(inner, (Tree, Table)):
+                    yield (channel, key), inner
 
 
-def _lists_of(document: Document, reader: Reader) -> dict[Path, ListMemory]:
-    row = row_of(document, reader)
+def _lists_of(document: Document, reader: Reader) -> dict[Path, Memory]:
     return {
-        path: ListMemory(reader.listing(tree))
-        for channel, entry in row.entries.items()
-        for path, tree in trees(channel, entry).items()
+        path: ListMemory(reader.listing(entry))
+        if isinstance(entry, Tree)
+        else TableMemory(reader.items(entry.root))
+        for path, entry in _trees(row_of(document, reader))
     }

@@ -88,7 +88,8 @@ def row_plain(row: Row, shape: bytes, shape_ref: bytes) -> tuple[bytes, tuple[by
         [pack(row.entries.get(name), refs) for name in channels],
         [pack(entry, refs) for entry in row.extras.values()],
     ]
-    return bodies.flag(bodies.CHECKPOINT) + ormsgpack.packb(packed), tuple(refs)
+    body = ormsgpack.packb(packed, option=ormsgpack.OPT_NON_STR_KEYS)
+    return bodies.flag(bodies.CHECKPOINT) + body, tuple(refs)
 
 
 def read_row(plain: bytes, refs: Sequence[bytes], shape: bytes) -> Row:

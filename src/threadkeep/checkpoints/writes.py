@@ -13,15 +13,15 @@ import ormsgpack
 
 from threadkeep.checkpoints import bodies
 from threadkeep.checkpoints.codec import Codec, storing
-from threadkeep.checkpoints.drafts import Draft, nothing_stored
+from threadkeep.checkpoints.drafts import Draft
 from threadkeep.checkpoints.entries import Entry, no_more, pack, unpack
-from threadkeep.checkpoints.known import Known, Place, Reliance
+from threadkeep.checkpoints.known import Known, Place, Record, Reliance
 from threadkeep.checkpoints.reading import Reader
 from threadkeep.checkpoints.steps import Steps
 from threadkeep.checkpoints.sums import add_sums, unseal_row
 from threadkeep.checkpoints.terms import ATTEMPTS, Terms, belonging, insert_all
 from threadkeep.checkpoints.threads import thread_is_stored
-from threadkeep.checkpoints.values import encode
+from threadkeep.checkpoints.values import Memories, Memory, Path, encode, goes_on
 from threadkeep.errors import CorruptionError, NotFoundError, UnavailableError
 from threadkeep.ports.documents import (
     WRITES,
@@ -63,7 +63,10 @@ class PutWrites:
 
 
 def put_writes(request: PutWrites, codec: Codec, known: Known) -> Steps[None]:
-    """Store a task's writes; all values are serialized before the first request.
+    """Store a task's writes.
+
+    All values are serialized before the first request. Those that go on from the checkpoint's are
+    once more where it was pruned meanwhile.
 
     Raises:
         NotFoundError: The thread was deleted after the checkpoint was made.
@@ -75,21 +78,40 @@ def put_writes(request: PutWrites, codec: Codec, known: Known) -> Steps[None]:
     record = known.record(request.place)
     reliance = Reliance([record] if record else [], set())
     draft = Draft(thread_id, codec, reliance.stored)
-    special, regular = _encode(request, draft)
+    old = _sharable(request, record) if record else {}
+    if record and old:
+        reliance.used.add(record.key)
+    special, regular = _encode(request, draft, old)
     terms = Terms((*reliance.used,), (), request.lease)
     after = Terms((), belonging([request.place[1:]]), request.lease)
     if reliance.used:
-        full = Draft(thread_id, codec, nothing_stored)
-        _encode(request, full)
+        # Where nothing was shared by its prints, to serialize all now costs little more.
+        whole = None if old else _whole(request, codec)
         if (yield from _store(request, draft, special, regular, known, terms)):
             return
         if not (yield from thread_is_stored(thread_id)):
             raise NotFoundError("thread", thread_id)
-        draft = full
+        draft, special, regular = whole or _whole(request, codec)
     for _ in range(ATTEMPTS):
         if (yield from _store(request, draft, special, regular, known, after)):
             return
     raise UnavailableError(f"thread {thread_id!r} is pruned all the time; try again")
+
+
+def _whole(request: PutWrites, codec: Codec) -> tuple[Draft, Writes, Writes]:
+    """Take in all values, relying on nothing."""
+    draft = Draft(request.place[0], codec)
+    return draft, *_encode(request, draft, {})
+
+
+def _sharable(request: PutWrites, record: Record) -> dict[Path, Memory]:
+    """Find the values of the checkpoint that those written may go on from."""
+    written = dict(request.writes)
+    return {
+        path: memory
+        for path, memory in record.lists.items()
+        if path[0] in written and goes_on(written[path[0]], path, memory)
+    }
 
 
 def _store(
@@ -112,7 +134,8 @@ def _store(
     if regular and again and not (yield from _add_missing(request, draft, regular, terms)):
         return False
     if first and not again:  # what is kept instead, or replaced later, names other documents
-        known.note_refs(request.place, first[0].refs)
+        below = () if special else draft.refs()
+        known.note_refs(request.place, [*first[0].refs, *below])
     known.keep_documents([one for batch in batches for one in batch.documents])
     if regular:
         known.note_task(request.place, request.task_id)
@@ -153,12 +176,12 @@ def _free_part(taken: Sequence[Scalar], wanted: int) -> int:
     return wanted
 
 
-def _encode(request: PutWrites, draft: Draft) -> tuple[Writes, Writes]:
+def _encode(request: PutWrites, draft: Draft, old: Memories) -> tuple[Writes, Writes]:
     special: Writes = {}
     regular: Writes = {}
     for position, (channel, value) in enumerate(request.writes):
         with storing(f"a write to channel {channel!r}"):
-            entry, _ = encode(value, (channel,), draft, {})
+            entry, _ = encode(value, (channel,), draft, old)
         if channel in SPECIAL:
             special[SPECIAL[channel]] = channel, entry
         else:
@@ -177,7 +200,7 @@ def _document(request: PutWrites, part: int, writes: Writes) -> Document:
     indexes = None if list(writes) == list(range(part, part + len(writes))) else list(writes)
     with storing("a write's channel or task path"):
         plain = bodies.flag(bodies.WRITES) + ormsgpack.packb(
-            [request.task_path, channels, entries, indexes]
+            [request.task_path, channels, entries, indexes], option=ormsgpack.OPT_NON_STR_KEYS
         )
     document = Document(
         request.place[0], WRITES, _key(request, part), bodies.seal(plain), tuple(refs)

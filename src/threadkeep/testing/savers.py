@@ -23,6 +23,7 @@ from threadkeep.testing.saver_steps import (
     values_of,
 )
 from threadkeep.testing.saver_threads import CopyCases, DeltaCases, LeaseCases, PruneCases
+from threadkeep.testing.saver_values import ValueCases
 
 Saver = BaseCheckpointSaver[Any]
 
@@ -62,7 +63,7 @@ EDITS = (
 
 
 @pytest.mark.anyio
-class SaverSuite(CopyCases, PruneCases, DeltaCases, LeaseCases):
+class SaverSuite(ValueCases, CopyCases, PruneCases, DeltaCases, LeaseCases):
     """Subclass in a test module, and override the fixture."""
 
     @pytest.fixture

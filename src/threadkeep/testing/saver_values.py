@@ -1,0 +1,157 @@
+"""Cases of the saver suite on values of many parts: whatever changes in them comes back as it was.
+
+A large dict changes a key, gains and loses some, and is put in another order.
+"""
+
+from typing import Any
+
+import pytest
+
+from threadkeep.testing.saver_steps import Saver, config, found, put, values_of
+
+KEYS = 300
+
+
+def records(count: int = KEYS) -> dict[Any, Any]:
+    """Build a dict whose values are documents of their own, some of them small."""
+    return {
+        f"key {number}": {"text": "x" * 50, "deep": [number]} if number % 3 else number
+        for number in range(count)
+    }
+
+
+def _edit_in_place(value: dict[Any, Any]) -> None:
+    value["key 100"]["deep"].append("more")
+
+
+def _edit_an_integer_into_a_bool(value: dict[Any, Any]) -> None:
+    value["key 100"]["deep"][0] = True
+    value["key 0"] = False
+
+
+def _replace(value: dict[Any, Any]) -> None:
+    value["key 3"] = "another value that is longer than an address is"
+
+
+def _add(value: dict[Any, Any]) -> None:
+    value["another"] = {"text": "y" * 60}
+
+
+def _add_keys_of_other_types(value: dict[Any, Any]) -> None:
+    value |= {7: "seven", "7": 7, -(2**63): 1, 2**64 - 1: 2, "\ud83d\ude00 é": 3, "": 4}
+
+
+def _delete(value: dict[Any, Any]) -> None:
+    for number in (0, 1, 150, KEYS - 1):
+        del value[f"key {number}"]
+
+
+def _move_to_the_end(value: dict[Any, Any]) -> None:
+    value["key 5"] = value.pop("key 5")
+
+
+def _reverse(value: dict[Any, Any]) -> None:
+    items = list(value.items())[::-1]
+    value.clear()
+    value.update(items)
+
+
+def _clear(value: dict[Any, Any]) -> None:
+    value.clear()
+
+
+def _keep_a_few(value: dict[Any, Any]) -> None:
+    for number in range(20, KEYS):
+        del value[f"key {number}"]
+
+
+CHANGES = (
+    _edit_in_place,
+    _edit_an_integer_into_a_bool,
+    _replace,
+    _add,
+    _add_keys_of_other_types,
+    _delete,
+    _move_to_the_end,
+    _reverse,
+    _clear,
+    _keep_a_few,
+)
+
+
+@pytest.mark.anyio
+class ValueCases:
+    """Part of ``SaverSuite``."""
+
+    @pytest.mark.parametrize("change", CHANGES)
+    @pytest.mark.parametrize("inside", [False, True])
+    async def test_a_dict_of_many_keys_changes_anywhere(
+        self, saver: Saver, change: Any, inside: bool
+    ) -> None:
+        value = records()
+        state: Any = {"rows": ["one"], "index": value} if inside else value
+        first = await put(saver, {"d": state}, {"d": 1})
+        before = repr(state)
+        change(value)
+        second = await put(saver, {"d": state}, {"d": 2}, first)
+        assert repr((await values_of(saver, second))["d"]) == repr(state)
+        assert repr((await values_of(saver, first))["d"]) == before
+
+    @pytest.mark.parametrize("change", CHANGES)
+    async def test_a_dict_of_many_keys_changes_after_it_was_read(
+        self, saver: Saver, change: Any
+    ) -> None:
+        first = await put(saver, {"d": records()}, {"d": 1})
+        value = (await values_of(saver, first))["d"]
+        change(value)
+        second = await put(saver, {"d": value}, {"d": 2}, first)
+        assert repr((await values_of(saver, second))["d"]) == repr(value)
+
+    async def test_a_dict_of_many_keys_comes_back_from_a_write(self, saver: Saver) -> None:
+        value = records()
+        first = await put(saver, {"d": value}, {"d": 1})
+        _edit_in_place(value)
+        _delete(value)
+        await saver.aput_writes(first, [("d", value)], "task")
+        second = await put(saver, {"d": value}, {"d": 2}, first)
+        writes = (await found(saver, first)).pending_writes
+        assert [repr(one) for _, _, one in writes or []] == [repr(value)]
+        assert repr((await values_of(saver, second))["d"]) == repr(value)
+
+    @pytest.mark.parametrize("count", [32, 33, 34, 64, 700])
+    async def test_dicts_of_any_length_come_back(self, saver: Saver, count: int) -> None:
+        values = {
+            "d": records(count),
+            "n": {number: number for number in range(count)},
+            "t": {(number, "x"): "not a simple key" for number in range(count)},
+            "k": {f"{number} " + "long key " * 90: number for number in range(count)},
+        }
+        at = await put(saver, values, dict.fromkeys(values, 1))
+        assert repr(await values_of(saver, at)) == repr(values)
+
+    async def test_a_thread_of_which_nothing_is_known_goes_on(self, saver: Saver) -> None:
+        values: dict[str, Any] = {
+            "d": records(),
+            "n": [*range(700)],
+            "few": {"in": records(), "n": [*range(99)]},
+        }
+        first = await put(saver, values, dict.fromkeys(values, 1))
+        await saver.acopy_thread("t1", "t2")
+        values["n"] = [*range(701)]
+        _edit_in_place(values["d"])
+        _delete(values["few"]["in"])
+        copied = config("t2", checkpoint_id=first["configurable"]["checkpoint_id"])
+        second = await put(saver, values, dict.fromkeys(values, 2), copied)
+        assert repr(await values_of(saver, second)) == repr(values)
+
+    async def test_copied_and_pruned_threads_keep_their_dicts(self, saver: Saver) -> None:
+        value = records()
+        at = None
+        for step in range(4):
+            value[f"key {50 * step}"] = f"changed in step {step} " + "z" * 40
+            at = await put(saver, {"d": value}, {"d": step}, at)
+        await saver.acopy_thread("t1", "t2")
+        await saver.aprune(["t2"])
+        for thread in ("t1", "t2"):
+            read = (await values_of(saver, config(thread)))["d"]
+            assert (list(read), read) == (list(value), value)
