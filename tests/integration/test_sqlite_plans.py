@@ -10,7 +10,6 @@ import pytest
 
 from threadkeep.drivers.sql import statements
 from threadkeep.drivers.sql.where import (
-    SQLITE,
     Conditions,
     assistants_where,
     items_where,
@@ -21,6 +20,7 @@ from threadkeep.drivers.sql.where import (
 from threadkeep.drivers.sqlite import functions
 from threadkeep.drivers.sqlite.address import Address
 from threadkeep.drivers.sqlite.database import SqliteDatabase
+from threadkeep.drivers.sqlite.dialect import SQLITE
 from threadkeep.model.items import ItemQuery, NamespaceQuery
 from threadkeep.model.queries import AssistantQuery, RunQuery, ThreadQuery
 

@@ -1,6 +1,6 @@
 """Items in a SQL database."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -29,7 +29,6 @@ from threadkeep.rules.item_batch import (
     plain_put,
     plain_query,
 )
-from threadkeep.rules.json_text import json_text
 from threadkeep.rules.paging import MAX_OFFSET, Page, listing_of, page_of
 
 
@@ -66,7 +65,8 @@ class SqlItemRepo:
         put = plain_put(PutItem(namespace, key, value, ttl_minutes))
 
         def work() -> Work[Item]:
-            return self._put(put, self._clock.now())
+            yield from _lock([put])
+            return (yield from self._put(put, self._clock.now()))
 
         return await self._database.write(work)
 
@@ -115,6 +115,7 @@ class SqlItemRepo:
             return self._answers(plain, self._clock.now())
 
         def change() -> Work[list[Any]]:
+            yield from _lock(writes.values())
             now = self._clock.now()
             answers = yield from self._answers(plain, now)
             answers = yield from _restart_answers(plain, answers, now)
@@ -173,14 +174,7 @@ class SqlItemRepo:
     def _namespaces(self, query: NamespaceQuery, now: datetime) -> Work[Listing[Namespace]]:
         where = namespaces_where(query, self._dialect, now)
         page = self._page(query)
-        shape = {
-            "prefix": list(query.prefix),
-            "suffix": list(query.suffix),
-            "max_depth": query.max_depth,
-        }
-        rows, total = yield from read_page(
-            "search_namespaces", "count_namespaces", where, page, {"shape": json_text(shape)}
-        )
+        rows, total = yield from read_page("search_namespaces", "count_namespaces", where, page)
         return listing_of([labels_of(row["path"]) for row in rows], page=page, total=total)
 
     def _write(self, write: PutItem | DeleteItem, now: datetime) -> Work[None]:
@@ -223,9 +217,16 @@ def _restarted(items: Sequence[Item], now: datetime) -> Work[list[Item]]:
     for item in items:
         if item.ttl_minutes is not None:
             item = replace(item, expires_at=expires_at(now, item.ttl_minutes))
-            yield Run("put_item_lifetime", item_bag(item))
+            yield Run("restart_item_lifetime", item_bag(item))
         changed.append(item)
     return changed
+
+
+def _lock(writes: Iterable[PutItem | DeleteItem]) -> Work[None]:
+    """Keep others from writing at these addresses, also where there is no item yet."""
+    addresses = [(path_of(each.namespace), each.key) for each in writes]
+    if addresses:
+        yield One("lock_items", {"addresses": addresses})
 
 
 def _restart_answers(

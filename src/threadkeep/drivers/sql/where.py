@@ -1,15 +1,12 @@
-"""Queries as conditions: the one place that writes SQL text, in each dialect's words.
+"""Queries as conditions: the one place that writes SQL text, in the words of a dialect.
 
 A condition never holds a caller's word: values are bound, columns and orders are known names.
-Where a rule decides (containment, item filters), a comparison of single values that the database
-makes itself comes first: it lets through all that the rule can match, and spares it most rows.
 """
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 from threadkeep.drivers.sql.rows import AFTER_LABELS, micros, path_of
 from threadkeep.model.items import ItemQuery, Namespace, NamespaceQuery
@@ -22,45 +19,37 @@ from threadkeep.model.queries import (
     ThreadQuery,
     VersionQuery,
 )
-from threadkeep.rules.identifiers import is_plain
+from threadkeep.rules.item_filter import Condition as Each
 from threadkeep.rules.item_filter import parse_filter
-from threadkeep.rules.json_text import json_text
 from threadkeep.rules.namespaces import literal_labels
 
-MAX_ENTRIES = 4  # comparisons before a rule; the first few spare the most rows
-MAX_EXACT = 10**15  # integers below it are the same number for every JSON reader
-
-_PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _ORDERS: Mapping[SortOrder, str] = {"asc": "ASC", "desc": "DESC"}
 
 
-@dataclass(frozen=True, slots=True)
-class Dialect:
-    """How a database says what SQL has no word for; ``{column}`` is a column, ``:{name}`` bound.
+class Dialect(Protocol):
+    """How a database says what SQL has no word for."""
 
-    Attributes:
-        contains: ``rules.containment`` of a JSON column and bound JSON text.
-        matches: ``rules.item_filter`` of a JSON column and bound JSON text.
-        has_part: ``rules.identifiers.has_part`` of a text column and bound text.
-        is_entry: Whether the entry at the bound path ``:{name}_path`` of a JSON column is the bound
-            text, number or truth value; it may also hold for others that look alike.
-        is_one_of: Whether a column is among the texts of a bound JSON list.
-    """
+    def contain(self, where: "Conditions", column: str, wanted: Mapping[str, Any]) -> None:
+        """Add ``rules.containment`` of a JSON column."""
+        ...
 
-    contains: str
-    matches: str
-    has_part: str
-    is_entry: str
-    is_one_of: str
+    def match(
+        self, where: "Conditions", column: str, wanted: Mapping[str, Any], parsed: Sequence[Each]
+    ) -> None:
+        """Add ``rules.item_filter`` of a JSON column; ``parsed`` is what ``wanted`` states."""
+        ...
 
+    def have_part(self, where: "Conditions", column: str, part: str) -> None:
+        """Add ``rules.identifiers.has_part`` of a text column."""
+        ...
 
-SQLITE = Dialect(
-    contains="json_contains({column}, :{name})",
-    matches="item_matches({column}, :{name})",
-    has_part="has_part({column}, :{name})",
-    is_entry="json_extract({column}, :{name}_path) = :{name}",
-    is_one_of="{column} IN (SELECT value FROM json_each(:{name}))",
-)
+    def have_shape(self, where: "Conditions", query: NamespaceQuery) -> None:
+        """Add ``rules.namespaces.cut_namespace``, in so far as the statements do not do it."""
+        ...
+
+    def be_one_of(self, where: "Conditions", column: str, values: Sequence[str]) -> None:
+        """Add that a text column is one of some texts."""
+        ...
 
 
 @dataclass(slots=True)
@@ -83,11 +72,15 @@ class Conditions:
         return f"{self.text} ORDER BY {self.order}"
 
     def add(self, template: str, column: str, value: Any, **more: Any) -> None:
-        """Add a condition on a column and a bound value."""
+        """Add a condition on a column and a bound value, ``:{name}``."""
         name = f"w{len(self.parts)}"
         self.parts.append(template.format(column=column, name=name))
         self.parameters[name] = value
         self.parameters |= {f"{name}_{suffix}": bound for suffix, bound in more.items()}
+
+    def add_false(self) -> None:
+        """Add a condition that never holds."""
+        self.parts.append("FALSE")
 
     def equal(self, column: str, value: str | None) -> None:
         """Add equality, where a value is given."""
@@ -97,22 +90,23 @@ class Conditions:
     def one_of(self, column: str, values: Sequence[str] | None) -> None:
         """Add membership, where values are given."""
         if values is not None:
-            self.add(self.dialect.is_one_of, column, json_text(list(values)))
+            self.dialect.be_one_of(self, column, values)
 
     def contain(self, column: str, wanted: Mapping[str, Any]) -> None:
         """Add containment, where something is wanted."""
         if wanted:
-            self._entries(column, _leaves(wanted))
-            self.add(self.dialect.contains, column, json_text(wanted))
+            self.dialect.contain(self, column, wanted)
 
     def match(self, column: str, wanted: Mapping[str, Any]) -> None:
         """Add an item filter, where it states something."""
-        conditions = parse_filter(wanted)
-        if conditions:
-            equal = [(each.key,) for each in conditions if each.operator == "$eq"]
-            values = [each.operand for each in conditions if each.operator == "$eq"]
-            self._entries(column, zip(equal, values, strict=True))
-            self.add(self.dialect.matches, column, json_text(wanted))
+        parsed = parse_filter(wanted)
+        if parsed:
+            self.dialect.match(self, column, wanted, parsed)
+
+    def have_part(self, column: str, part: str | None) -> None:
+        """Add part of a text in either case, where one is given."""
+        if part is not None:
+            self.dialect.have_part(self, column, part)
 
     def below(self, column: str, labels: Namespace) -> None:
         """Add a subtree of namespaces, where labels are given."""
@@ -137,18 +131,12 @@ class Conditions:
         if value is not None:
             self.parts.append(column if value else f"NOT {column}")
 
-    def _entries(self, column: str, entries: Any) -> None:
-        kept = [(path, value) for path, value in entries if _is_comparable(path, value)]
-        for path, value in kept[:MAX_ENTRIES]:
-            self.add(self.dialect.is_entry, column, value, path=_path_text(path))
-
 
 def assistants_where(query: AssistantQuery, dialect: Dialect) -> Conditions:
     """Return the conditions of a search for assistants."""
     where = Conditions(dialect)
     where.equal("graph_id", query.graph_id)
-    if query.name is not None:
-        where.add(dialect.has_part, "name", query.name)
+    where.have_part("name", query.name)
     where.contain("metadata", query.metadata)
     where.order_by(query.sort_by, "assistant_id", query.sort_order)
     return where
@@ -223,26 +211,5 @@ def namespaces_where(query: NamespaceQuery, dialect: Dialect, now: datetime) -> 
     where = Conditions(dialect)
     where.below("path", literal_labels(query.prefix))
     where.live("expires_at", now)
+    dialect.have_shape(where, query)
     return where
-
-
-def _leaves(wanted: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[Any]:
-    for key, value in wanted.items():
-        path = (*above, key)
-        if isinstance(value, Mapping):
-            yield from _leaves(value, path)
-        else:
-            yield path, value
-
-
-def _is_comparable(path: tuple[str, ...], value: Any) -> bool:
-    """Say whether every database reads this entry out of JSON as the same value."""
-    if not all(_PLAIN_KEY.fullmatch(key) for key in path):
-        return False
-    if isinstance(value, str):
-        return is_plain(value)
-    return isinstance(value, int) and abs(value) < MAX_EXACT
-
-
-def _path_text(path: tuple[str, ...]) -> str:
-    return "$" + "".join(f'."{key}"' for key in path)

@@ -1,8 +1,8 @@
 """The resource store in a SQLite file, beside its documents and over the same writer."""
 
 from threadkeep.drivers.sql.store import SHARED_STATEMENTS, SqlResourceStore
-from threadkeep.drivers.sql.where import SQLITE
 from threadkeep.drivers.sqlite.database import SqliteDatabase
+from threadkeep.drivers.sqlite.dialect import SQLITE
 from threadkeep.model.queries import MAX_PAGE_SIZE
 from threadkeep.ports.clock import Clock, SystemClock
 

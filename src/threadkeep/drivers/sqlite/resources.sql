@@ -186,6 +186,10 @@ DELETE FROM runs WHERE run_id = :run_id;
 SELECT items.*, ttl_minutes, expires_at FROM items LEFT JOIN item_lifetimes USING (item_id)
 WHERE path = :path AND "key" = :key AND (expires_at IS NULL OR expires_at > :now);
 
+-- lock_items --
+-- Whoever writes has the whole file.
+SELECT 1 AS locked;
+
 -- put_item --
 INSERT INTO items (path, "key", value, created_at, updated_at)
 VALUES (:path, :key, :value, :created_at, :updated_at)
@@ -197,6 +201,11 @@ INSERT INTO item_lifetimes (item_id, ttl_minutes, expires_at)
 SELECT item_id, :ttl_minutes, :expires_at FROM items WHERE path = :path AND "key" = :key
 ON CONFLICT (item_id) DO UPDATE SET
     ttl_minutes = excluded.ttl_minutes, expires_at = excluded.expires_at;
+
+-- restart_item_lifetime --
+UPDATE item_lifetimes SET expires_at = :expires_at
+WHERE ttl_minutes = :ttl_minutes
+AND item_id = (SELECT item_id FROM items WHERE path = :path AND "key" = :key);
 
 -- remove_item_lifetime --
 DELETE FROM item_lifetimes
