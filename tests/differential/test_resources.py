@@ -1,7 +1,8 @@
-"""The same operations on memory and on SQLite: the same answers, the same refusals."""
+"""The same operations on memory and on each SQL driver: the same answers, the same refusals."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,7 +12,11 @@ import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
+from tests.postgres_resources import empty
 from threadkeep.drivers.memory.resources import MemoryResourceStore
+from threadkeep.drivers.postgres.address import parse
+from threadkeep.drivers.postgres.database import PostgresDatabase
+from threadkeep.drivers.postgres.resources import PostgresResourceStore
 from threadkeep.drivers.sqlite.address import Address
 from threadkeep.drivers.sqlite.database import SqliteDatabase
 from threadkeep.drivers.sqlite.resources import SqliteResourceStore
@@ -51,6 +56,9 @@ class Step:
 
     def __repr__(self) -> str:
         return self.words
+
+
+Plan = list[tuple[float, Step]]
 
 
 def step(words: str, call: Callable[[ResourceStore], Awaitable[Any]]) -> Step:
@@ -347,51 +355,98 @@ async def answer(store: ResourceStore, one: Step) -> str:
     return repr(list(found) if isinstance(found, tuple) else found)
 
 
-async def compare(plan: list[tuple[float, Step]], folder: Path) -> None:
+@asynccontextmanager
+async def on_sqlite(clock: ManualClock) -> AsyncIterator[ResourceStore]:
+    with TemporaryDirectory() as folder:
+        database = SqliteDatabase(Address(Path(folder) / "resources.db"))
+        try:
+            yield SqliteResourceStore(database, clock=clock, max_page_size=PAGE_SIZE)
+        finally:
+            await database.close_soon()
+
+
+@asynccontextmanager
+async def on_postgres(url: str, clock: ManualClock) -> AsyncIterator[ResourceStore]:
+    database = PostgresDatabase(parse(url, {}))
+    try:
+        await database.asetup()
+        await asyncio.to_thread(empty, url)
+        yield PostgresResourceStore(database, clock=clock, max_page_size=PAGE_SIZE)
+    finally:
+        await database.aclose()
+
+
+async def compare(plan: Plan, postgres_url: str | None) -> None:
     clock = ManualClock()
     memory = MemoryResourceStore(clock=clock, max_page_size=PAGE_SIZE)
-    database = SqliteDatabase(Address(folder / "resources.db"))
-    try:
-        sqlite = SqliteResourceStore(database, clock=clock, max_page_size=PAGE_SIZE)
-        await sqlite.setup()
+    opened = on_sqlite(clock) if postgres_url is None else on_postgres(postgres_url, clock)
+    async with opened as other:
+        await other.setup()
         for ident in ("1", "2"):
-            for store in (memory, sqlite):
+            for store in (memory, other):
                 await store.threads.create(NewThread(ident, {}))
         for seconds, one in plan:
             clock.advance(seconds)
-            assert await answer(memory, one) == await answer(sqlite, one), one
-    finally:
-        await database.close_soon()
+            assert await answer(memory, one) == await answer(other, one), one
 
 
-def run(plan: list[tuple[float, Step]]) -> None:
-    with TemporaryDirectory() as folder:
-        asyncio.run(compare(plan, Path(folder)))
+def run(plan: Plan, postgres_url: str | None = None) -> None:
+    asyncio.run(compare(plan, postgres_url))
 
 
 @seed(20_261_130)
 @SHORT
 @given(plan=PLANS["assistants"])
-def test_assistants_answer_alike(plan: list[tuple[float, Step]]) -> None:
+def test_assistants_answer_alike(plan: Plan) -> None:
     run(plan)
 
 
 @seed(20_261_130)
 @SHORT
 @given(plan=PLANS["runs"])
-def test_threads_and_runs_answer_alike(plan: list[tuple[float, Step]]) -> None:
+def test_threads_and_runs_answer_alike(plan: Plan) -> None:
     run(plan)
 
 
 @seed(20_261_130)
 @SHORT
 @given(plan=PLANS["items"])
-def test_items_answer_alike(plan: list[tuple[float, Step]]) -> None:
+def test_items_answer_alike(plan: Plan) -> None:
     run(plan)
+
+
+@seed(20_261_130)
+@SHORT
+@given(plan=PLANS["assistants"])
+def test_assistants_answer_alike_on_postgres(postgres_module_url: str, plan: Plan) -> None:
+    run(plan, postgres_module_url)
+
+
+@seed(20_261_130)
+@SHORT
+@given(plan=PLANS["runs"])
+def test_threads_and_runs_answer_alike_on_postgres(postgres_module_url: str, plan: Plan) -> None:
+    run(plan, postgres_module_url)
+
+
+@seed(20_261_130)
+@SHORT
+@given(plan=PLANS["items"])
+def test_items_answer_alike_on_postgres(postgres_module_url: str, plan: Plan) -> None:
+    run(plan, postgres_module_url)
 
 
 @pytest.mark.soak
 @settings(SHORT, max_examples=3000)
 @given(plan=st.one_of(*PLANS.values()))
-def test_everything_answers_alike_for_long(plan: list[tuple[float, Step]]) -> None:
+def test_everything_answers_alike_for_long(plan: Plan) -> None:
     run(plan)
+
+
+@pytest.mark.soak
+@settings(SHORT, max_examples=1000)
+@given(plan=st.one_of(*PLANS.values()))
+def test_everything_answers_alike_on_postgres_for_long(
+    postgres_module_url: str, plan: Plan
+) -> None:
+    run(plan, postgres_module_url)

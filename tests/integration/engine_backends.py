@@ -21,9 +21,15 @@ class Backend:
     url: str
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.servers)])
 def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:
-    url = "memory://" if request.param == "memory" else f"sqlite:///{tmp_path / 'runs.db'}"
+    match request.param:
+        case "memory":
+            url = "memory://"
+        case "sqlite":
+            url = f"sqlite:///{tmp_path / 'runs.db'}"
+        case _:
+            url = request.getfixturevalue("postgres_url")
     driver = open_driver(url)
     documents, awaiting = driver.documents(), driver.async_documents()
     documents.setup()

@@ -13,16 +13,17 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
+from tests.postgres_resources import tables as tables_made
 from threadkeep.drivers import postgres
 from threadkeep.drivers.postgres import pools
 from threadkeep.drivers.postgres.address import DIRECT_URL, parse
-from threadkeep.drivers.postgres.database import PostgresDatabase
+from threadkeep.drivers.postgres.database import MIGRATIONS, PostgresDatabase
 from threadkeep.drivers.postgres.documents import (
     AsyncPostgresDocumentStore,
     PostgresDocumentStore,
 )
+from threadkeep.drivers.sql import migrate
 from threadkeep.errors import (
-    NotSupportedError,
     SchemaTooNewError,
     StorageError,
     UnavailableError,
@@ -67,7 +68,8 @@ def ended(postgres_url: str) -> Iterator[Callable[[], int]]:
 def test_four_processes_set_up_a_fresh_schema_at_once(postgres_url: str) -> None:
     script = """
         import sys
-        from threadkeep.drivers import postgres
+        from tests.postgres_resources import tables as tables_made
+from threadkeep.drivers import postgres
         from threadkeep.ports.documents import Batch, Scope
         from threadkeep.ports.drivers import DriverOptions
         from threadkeep.testing.builders import item
@@ -365,12 +367,12 @@ def test_a_key_longer_than_an_index_takes_is_named(database: PostgresDatabase) -
     assert store.count(SCOPE, Find(CHECKPOINTS)) == 0
 
 
-def test_resources_are_not_kept_here_yet(postgres_url: str) -> None:
-    driver = postgres.open(postgres_url, DriverOptions())
+def test_a_driver_answers_with_the_same_objects(postgres_url: str) -> None:
+    driver = postgres.open(postgres_url, DriverOptions(max_page_size=3))
     assert driver.documents() is driver.documents()
     assert driver.async_documents() is driver.async_documents()
-    with pytest.raises(NotSupportedError):
-        driver.resources()
+    assert driver.resources() is driver.resources()
+    assert driver.resources().max_page_size == 3
     driver.close()
     driver.close()
 

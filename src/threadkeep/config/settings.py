@@ -27,7 +27,9 @@ REFUSED = {
     "threads would look empty",
 }
 # Accepted, and named once in a warning.
-NOT_SERVED = ("THREADKEEP_REDIS_URL", "THREADKEEP_ADMINS", "THREADKEEP_DATABASE_DIRECT_URL")
+NOT_SERVED = ("THREADKEEP_REDIS_URL", "THREADKEEP_ADMINS")
+# Read by the driver of the database, where it has a use for it.
+OF_DRIVERS = ("THREADKEEP_DATABASE_DIRECT_URL",)
 
 
 def _whole(text: str) -> int:
@@ -193,7 +195,7 @@ def _refuse(environment: Mapping[str, str]) -> None:
 
 def _warnings(environment: Mapping[str, str]) -> tuple[str, ...]:
     known = {variable.name for variable, _ in variables().values()}
-    known |= {*DATABASE_VARIABLES, *REFUSED, *NOT_SERVED}
+    known |= {*DATABASE_VARIABLES, *OF_DRIVERS, *REFUSED, *NOT_SERVED}
     ours = sorted(name for name in environment if name.startswith(PREFIX))
     unknown = [n for n in ours if n not in known and not n.startswith(PREFIX + "TEST_")]
     return (

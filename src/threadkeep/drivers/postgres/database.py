@@ -2,7 +2,7 @@
 
 Statements run in autocommit, each its own transaction. Where the connection was lost, or the server
 undid the statement for a conflict, the operation runs again: each is made so that doing it twice
-leaves what doing it once does.
+leaves what doing it once does, or says that it is not.
 """
 
 import asyncio
@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import psycopg
-from psycopg import AsyncConnection, Connection
+from psycopg import AsyncConnection, AsyncCursor, Connection, Cursor, IsolationLevel
+from psycopg.pq import TransactionStatus
 
 from threadkeep.drivers.postgres.address import Address
 from threadkeep.drivers.postgres.failures import is_conflict, is_lost, translated
@@ -163,6 +164,11 @@ def _check_deadline(deadline: float) -> None:
         )
 
 
+def _is_idle(connection: AsyncConnection[Any]) -> bool:
+    idle = TransactionStatus.IDLE
+    return not connection.closed and connection.info.transaction_status == idle
+
+
 def _run_on(connection: Connection[Any], operation: Operation[T]) -> T:
     if not operation.atomic:
         return _drive(connection, operation.unit())
@@ -173,8 +179,34 @@ def _run_on(connection: Connection[Any], operation: Operation[T]) -> T:
 async def _arun_on(connection: AsyncConnection[Any], operation: Operation[T]) -> T:
     if not operation.atomic:
         return await _adrive(connection, operation.unit())
-    async with connection.transaction():
-        return await _adrive(connection, operation.unit())
+    if operation.is_snapshot:
+        return await _aread_on(connection, operation)
+    is_committing = False
+    try:
+        async with connection.transaction():
+            result = await _adrive(connection, operation.unit())
+            is_committing = True
+        return result
+    except psycopg.Error as error:
+        if is_committing and is_lost(error) and not operation.is_repeatable:
+            raise UnavailableError(
+                f"postgresql: the connection was lost while {operation.what} was committed; it "
+                "may be done or not"
+            ) from error
+        raise
+
+
+async def _aread_on(connection: AsyncConnection[Any], operation: Operation[T]) -> T:
+    # Both settings are the client's: they only change the words that begin the transaction.
+    await connection.set_isolation_level(IsolationLevel.REPEATABLE_READ)
+    await connection.set_read_only(True)
+    try:
+        async with connection.transaction():
+            return await _adrive(connection, operation.unit())
+    finally:
+        if _is_idle(connection):
+            await connection.set_isolation_level(IsolationLevel.READ_COMMITTED)
+            await connection.set_read_only(None)
 
 
 def _drive(connection: Connection[Any], unit: Unit[T]) -> T:
@@ -188,7 +220,7 @@ def _drive(connection: Connection[Any], unit: Unit[T]) -> T:
         text, values = numbered(query)
         # A script of several statements cannot be answered in binary.
         cursor = connection.execute(text, values, binary=values is not None)
-        rows = cursor.fetchall() if cursor.description else []
+        rows = _answer(query, cursor, cursor.fetchall() if cursor.description else [])
 
 
 async def _adrive(connection: AsyncConnection[Any], unit: Unit[T]) -> T:
@@ -201,4 +233,14 @@ async def _adrive(connection: AsyncConnection[Any], unit: Unit[T]) -> T:
             return result
         text, values = numbered(query)
         cursor = await connection.execute(text, values, binary=values is not None)
-        rows = await cursor.fetchall() if cursor.description else []
+        rows = _answer(query, cursor, await cursor.fetchall() if cursor.description else [])
+
+
+def _answer(query: Query, cursor: Cursor[Any] | AsyncCursor[Any], rows: list[Any]) -> Any:
+    """Return what the unit is sent."""
+    if query.answer == "count":
+        return cursor.rowcount
+    if query.answer == "named":
+        names = [column.name for column in cursor.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in rows]
+    return rows

@@ -8,7 +8,7 @@ from threadkeep.drivers.postgres.documents import (
     AsyncPostgresDocumentStore,
     PostgresDocumentStore,
 )
-from threadkeep.errors import NotSupportedError
+from threadkeep.drivers.postgres.resources import PostgresResourceStore
 from threadkeep.ports.documents import AsyncDocumentStore, DocumentStore
 from threadkeep.ports.drivers import Driver, DriverOptions
 from threadkeep.ports.resources import ResourceStore
@@ -17,10 +17,11 @@ from threadkeep.ports.resources import ResourceStore
 class PostgresDriver:
     """One opened database; all that it hands out shares its connections."""
 
-    def __init__(self, database: PostgresDatabase) -> None:
+    def __init__(self, database: PostgresDatabase, options: DriverOptions) -> None:
         self._database = database
         self._documents = PostgresDocumentStore(database)
         self._async_documents = AsyncPostgresDocumentStore(database)
+        self._resources = PostgresResourceStore(database, max_page_size=options.max_page_size)
 
     def documents(self) -> DocumentStore:
         """See ``Driver.documents``."""
@@ -31,15 +32,8 @@ class PostgresDriver:
         return self._async_documents
 
     def resources(self) -> ResourceStore:
-        """See ``Driver.resources``.
-
-        Raises:
-            NotSupportedError: Always.
-        """
-        raise NotSupportedError(
-            "threads, runs and items cannot be kept on PostgreSQL, only checkpoints; for those "
-            "use a sqlite:// address"
-        )
+        """See ``Driver.resources``."""
+        return self._resources
 
     def close(self) -> None:
         """See ``Driver.close``."""
@@ -52,4 +46,4 @@ def open(url: str, options: DriverOptions) -> Driver:
     Raises:
         ConfigError: The address is no address of a database, or has a wrong setting.
     """
-    return PostgresDriver(PostgresDatabase(parse(url, os.environ)))
+    return PostgresDriver(PostgresDatabase(parse(url, os.environ)), options)

@@ -20,6 +20,12 @@ def digests_of(metadata: str) -> bytes:
     return b"".join(_digest([key, value]) for key, value in _parsed(metadata).items())
 
 
+def digest_list(text: str) -> list[UUID]:
+    """Return the digests of an object's top-level entries, each once."""
+    found = {_digest([key, value]) for key, value in _parsed(text).items()}
+    return [UUID(bytes=digest) for digest in sorted(found)]
+
+
 def digest_of(entry: str, value: str) -> UUID:
     """Return the digest of an entry, its value given as JSON text."""
     return UUID(bytes=_digest([entry, _parsed(value)]))

@@ -8,10 +8,11 @@ import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 T = TypeVar("T")
 Row = tuple[Any, ...]
+Answer = Literal["rows", "named", "count"]
 
 _NAME = re.compile(r"(?<!:):([a-z][a-z0-9_]*)")  # and not a cast
 _KEPT = 1024  # texts, with their names read: conditions make some hundreds
@@ -24,13 +25,16 @@ class Query:
     Attributes:
         text: SQL in which ``:name`` stands for a value.
         parameters: The values; ``None`` for a script of several statements without any.
+        answer: What the unit is sent: rows as tuples, rows by the names of their columns, or how
+            many rows were changed.
     """
 
     text: str
     parameters: Mapping[str, Any] | None = field(default_factory=dict)
+    answer: Answer = "rows"
 
 
-Unit = Generator[Query, list[Row], T]
+Unit = Generator[Query, Any, T]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +45,16 @@ class Operation(Generic[T]):
         what: Its name in an error's message.
         unit: Makes the unit of work, once per attempt.
         atomic: Whether its statements are one transaction; else each is its own.
+        is_snapshot: Whether that transaction only reads, and all of it the same state.
+        is_repeatable: Whether doing it twice leaves what doing it once does. What is not is not
+            repeated once its commit was sent.
     """
 
     what: str
     unit: Callable[[], Unit[T]]
     atomic: bool = False
+    is_snapshot: bool = False
+    is_repeatable: bool = True
 
 
 def numbered(query: Query) -> tuple[bytes, Sequence[Any] | None]:
