@@ -71,3 +71,24 @@ class TestIsolation(OnPostgres, suites.IsolationSuite): ...
 
 
 class TestValues(OnPostgres, suites.ValueSuite): ...
+
+
+class TestCrons(OnPostgres, suites.CronSuite): ...
+
+
+class TestFiring(OnPostgres, suites.FiringSuite): ...
+
+
+class TestIdempotency(OnPostgres, suites.IdempotencySuite): ...
+
+
+class TestDeliveries(OnPostgres, suites.DeliverySuite): ...
+
+
+class TestOutbox(OnPostgres, suites.OutboxSuite): ...
+
+
+def test_every_suite_is_run() -> None:
+    run = {base for kind in OnPostgres.__subclasses__() for base in kind.__mro__}
+    shipped = [getattr(suites, name) for name in suites.__all__ if name.endswith("Suite")]
+    assert [suite.__name__ for suite in shipped if suite not in run] == []

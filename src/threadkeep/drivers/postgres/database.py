@@ -40,11 +40,9 @@ class PostgresDatabase:
         self._pools = Pools(address)
         self._statements = {**self.load("ledger.sql"), **self.load("setup.sql")}
 
-    def load(self, filename: str) -> Mapping[str, str]:
+    def load(self, filename: str, *, package: str = PACKAGE) -> Mapping[str, str]:
         """Read the statements of a file; names of tables lead to the schema of the address."""
-        found = statements.load(PACKAGE, filename)
-        prefix = self._address.prefix
-        return {name: text.replace("{schema}", prefix) for name, text in found.items()}
+        return statements.load(package, filename, schema=self._address.prefix)
 
     def run(self, operation: Operation[T]) -> T:
         """Run an operation on the calling thread."""

@@ -17,6 +17,7 @@ from threadkeep.drivers.postgres.queries import Operation, Query, Unit
 from threadkeep.drivers.postgres.search_forms import odd_form, searchable
 from threadkeep.drivers.sql.database import All, One, Run, Work
 from threadkeep.drivers.sql.rows import labels_of
+from threadkeep.drivers.sql.store import SHARED, SHARED_STATEMENTS
 from threadkeep.rules.json_text import decode_json
 
 T = TypeVar("T")
@@ -70,7 +71,9 @@ class PostgresResourceDatabase:
 
     def __init__(self, database: PostgresDatabase) -> None:
         self._database = database
-        self._statements = database.load("resources.sql")
+        self._statements = dict(database.load("resources.sql"))
+        for filename in SHARED_STATEMENTS:
+            self._statements.update(database.load(filename, package=SHARED))
 
     async def read(self, work: Callable[[], Work[T]]) -> T:
         """See ``Database.read``."""

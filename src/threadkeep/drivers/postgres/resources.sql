@@ -113,6 +113,33 @@ UPDATE {schema}threads SET status = left_status WHERE thread_id = :thread_id;
 -- remove_thread_row --
 DELETE FROM {schema}threads WHERE thread_id = :thread_id;
 
+-- add_cron --
+INSERT INTO {schema}crons (
+    cron_id, assistant_id, thread_id, schedule, timezone, end_time, next_run_date, enabled,
+    on_run_completed, payload, metadata, metadata_search, user_id, principal, created_at, updated_at, token
+) VALUES (
+    :cron_id, :assistant_id, :thread_id, :schedule, :timezone, :end_time, :next_run_date, :enabled,
+    :on_run_completed, :payload, :metadata, :metadata_search::jsonb, :user_id, :principal, :created_at, :updated_at, :token
+) ON CONFLICT (cron_id) DO NOTHING;
+
+-- change_cron --
+UPDATE {schema}crons SET
+    schedule = :schedule, timezone = :timezone, end_time = :end_time,
+    next_run_date = :next_run_date, enabled = :enabled, on_run_completed = :on_run_completed,
+    payload = :payload, metadata = :metadata, metadata_search = :metadata_search::jsonb, updated_at = :updated_at, token = :token
+WHERE cron_id = :cron_id;
+
+-- lock_cron --
+SELECT * FROM {schema}crons WHERE cron_id = :cron_id FOR UPDATE;
+
+-- lock_delivery --
+SELECT * FROM {schema}deliveries WHERE delivery_id = :delivery_id FOR UPDATE;
+
+-- lock_due_deliveries --
+SELECT * FROM {schema}deliveries
+WHERE status IN ('pending', 'delivering') AND next_attempt_at <= :now
+ORDER BY next_attempt_at, delivery_id LIMIT :limit FOR UPDATE SKIP LOCKED;
+
 -- add_run --
 INSERT INTO {schema}runs (
     run_id, thread_id, assistant_id, status, multitask_strategy, created_at, updated_at, start_at,

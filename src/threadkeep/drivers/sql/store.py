@@ -12,11 +12,12 @@ from threadkeep.drivers.sql.where import Dialect
 from threadkeep.ports.clock import Clock
 from threadkeep.rules.paging import check_max_page_size
 
+SHARED = "threadkeep.drivers.sql"
 SHARED_STATEMENTS = (
     "crons.sql",
     "deliveries.sql",
     "idempotency.sql",
-)  # files in this folder whose SQL is every dialect's
+)  # files of that package whose SQL is every dialect's
 
 
 class SqlResourceStore:

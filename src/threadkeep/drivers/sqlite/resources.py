@@ -1,6 +1,6 @@
 """The resource store in a SQLite file, beside its documents and over the same writer."""
 
-from threadkeep.drivers.sql.store import SHARED_STATEMENTS, SqlResourceStore
+from threadkeep.drivers.sql.store import SHARED, SHARED_STATEMENTS, SqlResourceStore
 from threadkeep.drivers.sqlite.database import SqliteDatabase
 from threadkeep.drivers.sqlite.dialect import SQLITE
 from threadkeep.model.queries import MAX_PAGE_SIZE
@@ -19,7 +19,7 @@ class SqliteResourceStore(SqlResourceStore):
     ) -> None:
         database.load("threadkeep.drivers.sqlite", "resources.sql")
         for filename in SHARED_STATEMENTS:
-            database.load("threadkeep.drivers.sql", filename)
+            database.load(SHARED, filename)
         super().__init__(
             database, SQLITE, clock=clock or SystemClock(), max_page_size=max_page_size
         )

@@ -87,6 +87,22 @@ UPDATE threads SET status = left_status WHERE thread_id = :thread_id;
 -- remove_thread_row --
 DELETE FROM threads WHERE thread_id = :thread_id;
 
+-- add_cron --
+INSERT INTO crons (
+    cron_id, assistant_id, thread_id, schedule, timezone, end_time, next_run_date, enabled,
+    on_run_completed, payload, metadata, user_id, principal, created_at, updated_at, token
+) VALUES (
+    :cron_id, :assistant_id, :thread_id, :schedule, :timezone, :end_time, :next_run_date, :enabled,
+    :on_run_completed, :payload, :metadata, :user_id, :principal, :created_at, :updated_at, :token
+) ON CONFLICT (cron_id) DO NOTHING;
+
+-- change_cron --
+UPDATE crons SET
+    schedule = :schedule, timezone = :timezone, end_time = :end_time,
+    next_run_date = :next_run_date, enabled = :enabled, on_run_completed = :on_run_completed,
+    payload = :payload, metadata = :metadata, updated_at = :updated_at, token = :token
+WHERE cron_id = :cron_id;
+
 -- lock_cron --
 SELECT * FROM crons WHERE cron_id = :cron_id;
 

@@ -164,3 +164,89 @@ CREATE TABLE {schema}item_lifetimes (
 );
 
 CREATE INDEX item_lifetimes_by_end ON {schema}item_lifetimes (expires_at);
+
+-- token grows by one with every write.
+CREATE TABLE {schema}crons (
+    token            bigint NOT NULL,
+    created_at       bigint NOT NULL,
+    updated_at       bigint NOT NULL,
+    end_time         bigint,
+    next_run_date    bigint,
+    enabled          boolean NOT NULL,
+    cron_id          text COLLATE "C" PRIMARY KEY,
+    assistant_id     text COLLATE "C" NOT NULL,
+    thread_id        text COLLATE "C" REFERENCES {schema}threads ON DELETE CASCADE,
+    schedule         text COLLATE "C" NOT NULL,
+    timezone         text COLLATE "C",
+    on_run_completed text COLLATE "C",
+    user_id          text COLLATE "C",
+    payload          text NOT NULL,
+    principal        text,
+    metadata         text NOT NULL,
+    metadata_search  jsonb NOT NULL
+);
+
+CREATE INDEX crons_by_creation ON {schema}crons (created_at, cron_id);
+
+-- As searches order them, which name the place of nulls also where there are none.
+CREATE INDEX crons_newest ON {schema}crons (created_at DESC NULLS LAST, cron_id DESC);
+
+CREATE INDEX crons_of_assistant ON {schema}crons (assistant_id, created_at, cron_id);
+
+CREATE INDEX crons_of_thread ON {schema}crons (thread_id);
+
+CREATE INDEX crons_due ON {schema}crons (next_run_date, cron_id) WHERE enabled;
+
+CREATE INDEX crons_with_metadata ON {schema}crons
+USING gin (metadata_search jsonb_path_ops) WITH (fastupdate = off);
+
+-- Neither names its run or thread as a key of theirs: both may outlive them, or come before.
+CREATE TABLE {schema}idempotency_records (
+    expires_at  bigint NOT NULL,
+    scope       text COLLATE "C" NOT NULL,
+    "key"       text COLLATE "C" NOT NULL,
+    fingerprint text COLLATE "C" NOT NULL,
+    claim_id    text COLLATE "C" NOT NULL,
+    status      text COLLATE "C" NOT NULL,
+    run_id      text COLLATE "C",
+    thread_id   text COLLATE "C",
+    response    text,
+    PRIMARY KEY (scope, "key")
+);
+
+CREATE INDEX idempotency_by_end ON {schema}idempotency_records (expires_at, scope, "key");
+
+CREATE INDEX idempotency_of_run ON {schema}idempotency_records (run_id)
+WHERE run_id IS NOT NULL;
+
+CREATE INDEX idempotency_of_thread ON {schema}idempotency_records (thread_id)
+WHERE thread_id IS NOT NULL;
+
+CREATE TABLE {schema}deliveries (
+    created_at      bigint NOT NULL,
+    updated_at      bigint NOT NULL,
+    next_attempt_at bigint NOT NULL,
+    expires_at      bigint,
+    attempt         bigint NOT NULL,
+    is_truncated    boolean NOT NULL,
+    delivery_id     text COLLATE "C" PRIMARY KEY,
+    run_id          text COLLATE "C" NOT NULL,
+    thread_id       text COLLATE "C" NOT NULL,
+    run_status      text COLLATE "C" NOT NULL,
+    status          text COLLATE "C" NOT NULL,
+    url             text NOT NULL,
+    payload         text,
+    last_error      text NOT NULL
+);
+
+CREATE INDEX deliveries_due ON {schema}deliveries (next_attempt_at, delivery_id)
+WHERE status IN ('pending', 'delivering');
+
+CREATE INDEX deliveries_of_run ON {schema}deliveries (run_id, created_at, delivery_id);
+
+CREATE INDEX deliveries_of_thread ON {schema}deliveries (thread_id, created_at, delivery_id);
+
+CREATE INDEX deliveries_by_creation ON {schema}deliveries (created_at, delivery_id);
+
+CREATE INDEX deliveries_by_end ON {schema}deliveries (expires_at, delivery_id)
+WHERE expires_at IS NOT NULL;
