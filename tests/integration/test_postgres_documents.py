@@ -68,8 +68,7 @@ def ended(postgres_url: str) -> Iterator[Callable[[], int]]:
 def test_four_processes_set_up_a_fresh_schema_at_once(postgres_url: str) -> None:
     script = """
         import sys
-        from tests.postgres_resources import tables as tables_made
-from threadkeep.drivers import postgres
+        from threadkeep.drivers import postgres
         from threadkeep.ports.documents import Batch, Scope
         from threadkeep.ports.drivers import DriverOptions
         from threadkeep.testing.builders import item
