@@ -6,6 +6,7 @@ dense as English prose, so that neither a compressor nor a content address finds
 twice: what is saved here is saved on real conversations too.
 """
 
+import base64
 import random
 from collections.abc import Sequence
 from functools import lru_cache
@@ -55,7 +56,9 @@ class State(TypedDict):
     active_agent: str
 
 
-ChatGraph = CompiledStateGraph[State, None, State, State]
+ChatGraph = CompiledStateGraph[Any, None, Any, Any]
+LARGE_TURN = 1_000_000  # a turn whose tool gives LARGE_BYTES that do not compress
+LARGE_BYTES = 20_000_000
 
 
 @lru_cache(maxsize=1)
@@ -119,8 +122,16 @@ def _tool_call(turn: int) -> AIMessage:
     return AIMessage("", tool_calls=[call], id=f"c-{turn}", **_about_the_model(40))
 
 
+@lru_cache(maxsize=1)
+def _large_result() -> str:
+    """Write LARGE_BYTES of base64, of which no compressor takes off more than its quarter."""
+    drawn = random.Random("large").randbytes(LARGE_BYTES * 3 // 4)
+    return base64.b64encode(drawn).decode("ascii")
+
+
 def _tool_result(turn: int) -> ToolMessage:
-    content = prose(f"result {turn}", RESULT_BYTES)
+    large = turn >= LARGE_TURN
+    content = _large_result() if large else prose(f"result {turn}", RESULT_BYTES)
     return ToolMessage(content, tool_call_id=f"call_{turn:08d}", name="search", id=f"t-{turn}")
 
 
@@ -135,11 +146,12 @@ def turn_input(turn: int) -> State:
 
 def history(turns: int) -> list[AnyMessage]:
     """Return the messages of the first ``turns`` turns, equal to those the graph adds."""
-    return [
-        message
-        for turn in range(turns)
-        for message in (*_questions(turn), _tool_call(turn), _tool_result(turn), _answer(turn))
-    ]
+    return [message for turn in range(turns) for message in one_turn(turn)]
+
+
+def one_turn(turn: int) -> list[AnyMessage]:
+    """Return the messages that a turn adds."""
+    return [*_questions(turn), _tool_call(turn), _tool_result(turn), _answer(turn)]
 
 
 def text_bytes(turns: int) -> int:
@@ -157,17 +169,33 @@ def _tools(state: State) -> dict[str, Any]:
     return {"messages": [_tool_result(state["turn"])]}
 
 
-def _route(state: State) -> str:
-    last = state["messages"][-1]
+def _route(state: Any) -> str:
+    last: AnyMessage = state["messages"][-1]
     return "tools" if isinstance(last, AIMessage) and last.tool_calls else END
 
 
-def build(saver: BaseCheckpointSaver[Any]) -> ChatGraph:
-    """Compile the chat's graph on a saver."""
-    builder = StateGraph(State)
-    builder.add_node("model", _model)
-    builder.add_node("tools", _tools)
+def _delta_state() -> type[Any]:
+    """Make the same state, its conversation in a ``DeltaChannel``; older releases have none."""
+    from langgraph.channels.delta import DeltaChannel  # noqa: PLC0415
+
+    def append(state: Any, writes: Sequence[Any]) -> Any:
+        for write in writes:
+            state = add_messages(state, write)
+        return state
+
+    channel: Any = DeltaChannel(append, list)
+    fields = {"messages": Annotated[list[AnyMessage], channel], "turn": int, "active_agent": str}
+    return TypedDict("DeltaState", fields)  # type: ignore[operator, no-any-return]
+
+
+def build(saver: BaseCheckpointSaver[Any], *, delta: bool = False) -> ChatGraph:
+    """Compile the chat's graph on a saver, its conversation in a ``DeltaChannel`` if wanted."""
+    state: type[Any] = _delta_state() if delta else State
+    builder: Any = StateGraph(state)
+    builder.add_node("model", _model, input_schema=state)
+    builder.add_node("tools", _tools, input_schema=state)
     builder.add_edge(START, "model")
     builder.add_conditional_edges("model", _route, {"tools": "tools", END: END})
     builder.add_edge("tools", "model")
-    return builder.compile(checkpointer=saver)
+    compiled: ChatGraph = builder.compile(checkpointer=saver)
+    return compiled

@@ -90,7 +90,7 @@ def _size(value: object) -> int:
     return 0 if value is None else INTEGER_BYTES
 
 
-def _bound(rows: Iterable[Parameters]) -> Counts:
+def bound(rows: Iterable[Parameters]) -> Counts:
     """Count the values of one call."""
     handed = payload = 0
     for row in rows:
@@ -103,7 +103,7 @@ def _bound(rows: Iterable[Parameters]) -> Counts:
 
 
 @lru_cache(maxsize=512)
-def _kind(sql: str) -> str:
+def kind(sql: str) -> str:
     """Say whether a statement is a "write", a "read" or "other"."""
     if _WRITES.search(sql):
         return "write"
@@ -133,13 +133,13 @@ class CountingConnection(sqlite3.Connection):
 
     def count(self, sql: str, rows: Sequence[Parameters], changed: int) -> None:
         """Take note of one call; a transaction is counted when it has ended."""
-        kind = _kind(sql)
-        if kind == "write":
+        found = kind(sql)
+        if found == "write":
             if self.counter.synchronous is None:
                 ((self.counter.synchronous,),) = self.execute("PRAGMA synchronous")
-            self._open += _bound(rows) + Counts(rows=changed, statements=1)
-        elif kind == "read":
-            self._open += _bound(rows) + Counts(queries=1)
+            self._open += bound(rows) + Counts(rows=changed, statements=1)
+        elif found == "read":
+            self._open += bound(rows) + Counts(queries=1)
         self._settle()
 
     def _settle(self) -> None:
@@ -228,7 +228,7 @@ class CountingInMemorySaver(InMemorySaver):
         for name, version in new_versions.items():
             key = (thread, ns, name, version)
             rows.append((*key, *self.blobs[key]))
-        self._counter.add(_bound(rows) + Counts(rows=len(rows)))
+        self._counter.add(bound(rows) + Counts(rows=len(rows)))
         return stored
 
     def put_writes(
@@ -249,4 +249,4 @@ class CountingInMemorySaver(InMemorySaver):
             for inner, (task, channel, value, path) in kept
             if inner not in before
         ]
-        self._counter.add(_bound(rows) + Counts(rows=len(rows)))
+        self._counter.add(bound(rows) + Counts(rows=len(rows)))

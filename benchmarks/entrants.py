@@ -2,169 +2,146 @@
 
 Every one is opened as its own documentation says. What differs from the shipped setting is in its
 name: ``synchronous`` decides whether SQLite waits for the disk at each commit, which costs more
-than anything else a put does, so it is stated and matched.
+than anything else a put does, so it is stated and matched. A saver's package is imported when the
+saver is opened: one of them lives in an environment of its own.
 """
 
-import sqlite3
-import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from functools import wraps
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Literal
 
-from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
-from langgraph.checkpoint.sqlite import SqliteSaver
-
-from benchmarks import chat
-from benchmarks.counting import Counter, CountingInMemorySaver
-from threadkeep import DocumentCheckpointSaver
 
 Saver = BaseCheckpointSaver[Any]
-Opener = Callable[[Path], AbstractContextManager[Saver]]
+Opener = Callable[[str], AbstractContextManager[Saver]]
+Storage = Literal["memory", "sqlite", "postgres"]
 
 OURS, OURS_FULL = "threadkeep", "threadkeep, synchronous=full"
 PEER, PEER_NORMAL = "SqliteSaver", "SqliteSaver, synchronous=normal"
+DELTA = "SqliteSaver, DeltaChannel"
 MEMORY = "InMemorySaver"
-
-_SYNCHRONOUS = ("off", "normal", "full", "extra")  # as SQLite numbers them
+OURS_PG, PEER_PG = "threadkeep on PostgreSQL", "PostgresSaver"
+DELTA_PG = "PostgresSaver, DeltaChannel"
+NAAS = "naas-abi on PostgreSQL"
 
 
 @contextmanager
-def _ours(path: Path) -> Iterator[Saver]:
-    with DocumentCheckpointSaver.from_url(f"sqlite:///{path}") as saver:
+def _memory(_: str) -> Iterator[Saver]:
+    raise NotImplementedError("a saver in memory is opened once, by its entrant")
+    yield
+
+
+@contextmanager
+def _ours(address: str) -> Iterator[Saver]:
+    from threadkeep import DocumentCheckpointSaver  # noqa: PLC0415
+
+    with DocumentCheckpointSaver.from_url(address) as saver:
         yield saver
 
 
 @contextmanager
-def _ours_full(path: Path) -> Iterator[Saver]:
-    with DocumentCheckpointSaver.from_url(f"sqlite:///{path}?synchronous=full") as saver:
+def _ours_on_file(path: str) -> Iterator[Saver]:
+    with _ours(f"sqlite:///{path}") as saver:
         yield saver
 
 
 @contextmanager
-def _peer(path: Path) -> Iterator[Saver]:
-    with SqliteSaver.from_conn_string(str(path)) as saver:
+def _ours_full(path: str) -> Iterator[Saver]:
+    with _ours(f"sqlite:///{path}?synchronous=full") as saver:
+        yield saver
+
+
+@contextmanager
+def _peer(path: str) -> Iterator[Saver]:
+    from langgraph.checkpoint.sqlite import SqliteSaver  # noqa: PLC0415
+
+    with SqliteSaver.from_conn_string(path) as saver:
         saver.setup()
         yield saver
 
 
 @contextmanager
-def _peer_normal(path: Path) -> Iterator[Saver]:
-    with SqliteSaver.from_conn_string(str(path)) as saver:
-        saver.setup()
-        saver.conn.execute("PRAGMA synchronous=NORMAL")
+def _peer_normal(path: str) -> Iterator[Saver]:
+    with _peer(path) as saver:
+        connection: Any = vars(saver)["conn"]
+        connection.execute("PRAGMA synchronous=NORMAL")
         yield saver
 
 
-ON_DISK: dict[str, Opener] = {
-    OURS: _ours,
-    OURS_FULL: _ours_full,
-    PEER: _peer,
-    PEER_NORMAL: _peer_normal,
+@contextmanager
+def _peer_postgres(url: str) -> Iterator[Saver]:
+    from langgraph.checkpoint.postgres import PostgresSaver  # noqa: PLC0415
+
+    with PostgresSaver.from_conn_string(url) as saver:
+        saver.setup()
+        yield saver
+
+
+@contextmanager
+def _naas(url: str) -> Iterator[Saver]:
+    services = "naas_abi_core.services"
+    agent = import_module(f"{services}.agent.DocumentCheckpointSaver")
+    factory = import_module(f"{services}.document.DocumentFactory").DocumentFactory
+    service = import_module(f"{services}.document.DocumentService").DocumentService
+    adapter = factory.DocumentAdapterPostgreSQL(url)
+    saver: Any = agent.DocumentCheckpointSaver.for_engine(service._for_engine(adapter))
+    saver.setup()
+    try:
+        yield saver
+    finally:
+        adapter.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One saver as it is measured.
+
+    Attributes:
+        name: In the raw lines.
+        storage: What it keeps its checkpoints in.
+        opener: Opens it on the path of a file or the address of a database.
+        delta: Whether the conversation is in a ``DeltaChannel``. The state is then read through
+            the graph, since a checkpoint alone does not have it.
+        requirement: The package it comes from, where that needs an environment of its own.
+        last_turn: After this turn it is left out: it would take the run's whole time.
+        prune: Prunes a thread of which nothing is to go, where the saver can.
+    """
+
+    name: str
+    storage: Storage
+    opener: Opener
+    delta: bool = False
+    requirement: str | None = None
+    last_turn: int = 1_000
+    prune: Callable[[Any, str], object] | None = None
+
+
+def _keep_all(saver: Any, thread_id: str) -> None:
+    saver.prune([thread_id], keep_last=100_000)
+
+
+KINDS = {
+    kind.name: kind
+    for kind in (
+        Kind(OURS, "sqlite", _ours_on_file, last_turn=100_000, prune=_keep_all),
+        Kind(OURS_FULL, "sqlite", _ours_full, prune=_keep_all),
+        Kind(PEER, "sqlite", _peer),
+        Kind(PEER_NORMAL, "sqlite", _peer_normal),
+        Kind(DELTA, "sqlite", _peer, delta=True),
+        Kind(OURS_PG, "postgres", _ours, last_turn=100_000, prune=_keep_all),
+        Kind(PEER_PG, "postgres", _peer_postgres),
+        Kind(DELTA_PG, "postgres", _peer_postgres, delta=True),
+        Kind(
+            NAAS,
+            "postgres",
+            _naas,
+            requirement="naas-abi-core[nats]==3.1.0",
+            last_turn=30,
+            prune=lambda saver, thread_id: saver.prune(thread_id, keep_last=100_000, apply=True),
+        ),
+        Kind(MEMORY, "memory", _memory),
+    )
 }
-NAMES = (*ON_DISK, MEMORY)
-
-
-class Clock:
-    """How long something took, each time it was done.
-
-    Attributes:
-        seconds: By the clock on the wall.
-        cpu_seconds: Of the processor, on the calling thread: hardly longer on a busy machine.
-    """
-
-    def __init__(self) -> None:
-        self.seconds: list[float] = []
-        self.cpu_seconds: list[float] = []
-
-    def timed(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        """Wrap a function so that each call is timed."""
-
-        @wraps(call)
-        def wrapped(*arguments: Any, **options: Any) -> Any:
-            started, cpu_started = time.perf_counter(), time.thread_time()
-            try:
-                return call(*arguments, **options)
-            finally:
-                self.seconds.append(time.perf_counter() - started)
-                self.cpu_seconds.append(time.thread_time() - cpu_started)
-
-        return wrapped
-
-
-class Entrant:
-    """One saver under measurement, with its own database, graph, counter and clocks.
-
-    Attributes:
-        puts: The clock of ``put``.
-        writes: That of ``put_writes``.
-        turn_seconds: Time of the processor for each turn, the graph's own work included.
-        empty_bytes: The size of its database before the first turn.
-    """
-
-    def __init__(self, name: str, folder: Path) -> None:
-        self.name = name
-        self.path = folder / f"{NAMES.index(name)}.db"
-        self.config: RunnableConfig = {"configurable": {"thread_id": "chat"}}
-        self.counter = Counter()
-        self.puts, self.writes = Clock(), Clock()
-        self.turn_seconds: list[float] = []
-        self._memory = CountingInMemorySaver(self.counter) if name == MEMORY else None
-        self._opened: AbstractContextManager[Saver] | None = None
-
-    @property
-    def on_disk(self) -> bool:
-        """Whether it has a database that can be opened anew."""
-        return self._memory is None
-
-    def open(self) -> None:
-        """Open the saver that the graph writes with."""
-        self._opened = self.fresh()
-        self.saver = self._opened.__enter__()
-        for name, clock in (("put", self.puts), ("put_writes", self.writes)):
-            setattr(self.saver, name, clock.timed(getattr(self.saver, name)))
-        self.graph = chat.build(self.saver)
-        self.empty_bytes = self.stored_bytes()
-
-    def take_turn(self, turn: int) -> None:
-        """Take one turn of the chat; turns count from 0."""
-        started = time.process_time()
-        # Each checkpoint is stored before the next step begins, so that a put is timed alone.
-        self.graph.invoke(chat.turn_input(turn), self.config, durability="sync")
-        self.turn_seconds.append(time.process_time() - started)
-
-    def forget_times(self) -> None:
-        """Begin to measure anew."""
-        for clock in (self.puts, self.writes):
-            clock.seconds.clear()
-            clock.cpu_seconds.clear()
-        self.turn_seconds.clear()
-
-    def synchronous(self) -> str | None:
-        """Return the setting that the connection which writes has in fact."""
-        return None if self.counter.synchronous is None else _SYNCHRONOUS[self.counter.synchronous]
-
-    def close(self) -> None:
-        """Close it."""
-        if self._opened is not None:
-            self._opened.__exit__(None, None, None)
-
-    @contextmanager
-    def fresh(self) -> Iterator[Saver]:
-        """Open another saver on the same data: nothing that the first one remembers is warm."""
-        if self._memory is not None:
-            yield self._memory
-            return
-        with ON_DISK[self.name](self.path) as saver:
-            yield saver
-
-    def stored_bytes(self) -> int:
-        """Return the size of what is kept: the database after its log was checkpointed."""
-        if self._memory is not None:
-            return self.counter.read().handed_bytes
-        connection = sqlite3.connect(self.path)
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-        connection.close()
-        return sum(file.stat().st_size for file in self.path.parent.glob(self.path.name + "*"))
+NAMES = tuple(KINDS)

@@ -5,21 +5,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.conditions import describe
-from benchmarks.entrants import MEMORY, OURS, OURS_FULL, PEER, PEER_NORMAL
+from benchmarks.entrants import (
+    DELTA,
+    DELTA_PG,
+    MEMORY,
+    NAAS,
+    OURS,
+    OURS_FULL,
+    OURS_PG,
+    PEER,
+    PEER_NORMAL,
+    PEER_PG,
+)
 
 Line = Mapping[str, Any]
 
 NONE = "-"
-COLUMNS = (
-    "threadkeep",
-    "SqliteSaver",
-    "ratio",
-    "threadkeep at full",
-    "ratio",
-    "SqliteSaver at normal",
-    "ratio",
-    "InMemorySaver",
-)
 
 
 def size(value: float) -> str:
@@ -67,15 +68,18 @@ class Figure:
 FIGURES = (
     Figure("handed_bytes", "bytes handed to the database, per turn", size),
     Figure("payload_bytes", "of them payload, without keys", size),
+    Figure("wal_bytes", "written to its log, per turn", size),
     Figure("rows", "rows written per turn", number),
     Figure("statements", "statements that write, per turn", number),
     Figure("transactions", "transactions per turn", number),
-    Figure("disk_growth_bytes", "growth of the file per turn", size),
-    Figure("empty_bytes", "size of the empty file", size),
+    Figure("disk_growth_bytes", "growth of what is stored, per turn", size),
+    Figure("empty_bytes", "size of the empty database", size),
     Figure("stored_per_text", "stored bytes / bytes of text so far", number),
     Figure("put_p50_ms", "put, p50", milliseconds),
     Figure("put_p95_ms", "put, p95", milliseconds),
+    Figure("put_mean_ms", "put, mean", milliseconds),
     Figure("put_cpu_p50_ms", "put, processor time, p50", milliseconds),
+    Figure("put_cpu_mean_ms", "put, processor time, mean", milliseconds),
     Figure("put_writes_p50_ms", "put_writes, p50", milliseconds),
     Figure("put_writes_p95_ms", "put_writes, p95", milliseconds),
     Figure("put_writes_cpu_p50_ms", "put_writes, processor time, p50", milliseconds),
@@ -87,8 +91,33 @@ FIGURES = (
     Figure("get_warm_cpu_ms", "the same, processor time", milliseconds),
     Figure("list_ms", "list, 500 checkpoints", milliseconds),
     Figure("list_cpu_ms", "the same, processor time", milliseconds),
+    Figure("prune_nothing_ms", "prune with nothing to prune", milliseconds),
+    Figure("prune_nothing_queries", "queries of that prune", number),
+    Figure("several_stored_per_text", "stored / text, 5 threads of 100 turns", number),
+    Figure("large_handed_bytes", "a turn with a 20 MB value: bytes handed over", size),
+    Figure("large_stored_bytes", "growth of what is stored by it", size),
+    Figure("large_read_ms", "its read, fresh saver", milliseconds),
+)
+# The columns of a table: what a column shows, and the saver whose values its ratio is taken of.
+Column = tuple[str, str, str | None]
+ON_SQLITE: Sequence[Column] = (
+    ("threadkeep", OURS, None),
+    ("SqliteSaver", PEER, OURS),
+    ("threadkeep at full", OURS_FULL, None),
+    ("SqliteSaver", PEER, OURS_FULL),
+    ("SqliteSaver at normal", PEER_NORMAL, OURS),
+    ("DeltaChannel", DELTA, OURS),
+    ("InMemorySaver", MEMORY, None),
+)
+ON_POSTGRES: Sequence[Column] = (
+    ("threadkeep", OURS_PG, None),
+    ("PostgresSaver", PEER_PG, OURS_PG),
+    ("DeltaChannel", DELTA_PG, OURS_PG),
+    ("naas-abi", NAAS, OURS_PG),
 )
 SHIPPED, AT_NORMAL, AT_FULL = (OURS, PEER), (OURS, PEER_NORMAL), (OURS_FULL, PEER)
+POSTGRES = (OURS_PG, PEER_PG)
+BRIEF_TURNS = (30, 100, 990)
 # What the short table shows: a figure, what follows its title, and whose values are compared.
 BRIEF = (
     ("handed_bytes", "", SHIPPED),
@@ -97,13 +126,15 @@ BRIEF = (
     ("put_p50_ms", ", as shipped (synchronous normal / full)", SHIPPED),
     ("put_p50_ms", ", both at normal", AT_NORMAL),
     ("put_p50_ms", ", both at full", AT_FULL),
-    ("put_cpu_p50_ms", ", both at normal", AT_NORMAL),
     ("get_cold_ms", "", SHIPPED),
-    ("get_cold_cpu_ms", "", SHIPPED),
     ("get_warm_ms", "", SHIPPED),
-    ("get_warm_cpu_ms", "", SHIPPED),
     ("list_ms", "", SHIPPED),
-    ("list_cpu_ms", "", SHIPPED),
+    ("handed_bytes", ", PostgreSQL", POSTGRES),
+    ("stored_per_text", ", PostgreSQL", POSTGRES),
+    ("put_p50_ms", ", PostgreSQL", POSTGRES),
+    ("get_cold_ms", ", PostgreSQL", POSTGRES),
+    ("get_warm_ms", ", PostgreSQL", POSTGRES),
+    ("list_ms", ", PostgreSQL", POSTGRES),
 )
 
 
@@ -120,50 +151,58 @@ class Lines:
         value: float | None = self._figures.get((turn, saver), {}).get(figure)
         return value
 
+    def has(self, saver: str) -> bool:
+        """Tell whether a saver was measured."""
+        return any(name == saver for _, name in self._figures)
+
     def conditions(self) -> str:
         """Tell under which conditions the run was measured."""
         return describe([line["conditions"] for line in self._lines])
 
 
 def full(lines: Lines) -> str:
-    """Write the table of everything, one block of rows for each point."""
-    rows: list[Sequence[str]] = [("turn", "figure", *COLUMNS)]
-    for turn in lines.turns:
-        for figure in FIGURES:
-            cells = _cells(lines, turn, figure)
-            if any(cell != NONE for cell in cells):
-                rows.append((str(turn), figure.title, *cells))
-    return f"{_markdown(rows)}\n\n{lines.conditions()}\n"
+    """Write the tables of everything: one for each database, one block of rows for each point."""
+    tables = (
+        f"On {name}:\n\n{_table(lines, columns)}"
+        for name, columns in (("SQLite", ON_SQLITE), ("PostgreSQL", ON_POSTGRES))
+        if any(lines.has(saver) for _, saver, _ in columns)
+    )
+    return "\n\n".join((*tables, lines.conditions())) + "\n"
 
 
 def brief(lines: Lines) -> str:
-    """Write the table of a few figures beside SqliteSaver's, one column for each point."""
-    rows = [("threadkeep / SqliteSaver", *(f"turn {turn}" for turn in lines.turns))]
+    """Write the table of a few figures beside LangGraph's savers, one column for each point."""
+    turns = [turn for turn in lines.turns if turn in BRIEF_TURNS]
+    rows = [("threadkeep / LangGraph's saver", *(f"turn {turn}" for turn in turns))]
     figures = {figure.name: figure for figure in FIGURES}
     for name, suffix, savers in BRIEF:
-        cells = (_beside(lines, turn, figures[name], savers) for turn in lines.turns)
-        rows.append((figures[name].title + suffix, *cells))
+        cells = [_beside(lines, turn, figures[name], savers) for turn in turns]
+        if any(cell != NONE for cell in cells):
+            rows.append((figures[name].title + suffix, *cells))
     return f"{_markdown(rows)}\n\n{lines.conditions()}\n"
 
 
-def _cells(lines: Lines, turn: int, figure: Figure) -> tuple[str, ...]:
-    values = {
-        saver: lines.value(turn, saver, figure.name)
-        for saver in (OURS, OURS_FULL, PEER, PEER_NORMAL, MEMORY)
-    }
-    written = {
-        saver: NONE if value is None else figure.write(value) for saver, value in values.items()
-    }
-    return (
-        written[OURS],
-        written[PEER],
-        _ratio(values[OURS], values[PEER]),
-        written[OURS_FULL],
-        _ratio(values[OURS_FULL], values[PEER]),
-        written[PEER_NORMAL],
-        _ratio(values[OURS], values[PEER_NORMAL]),
-        written[MEMORY],
-    )
+def _table(lines: Lines, columns: Sequence[Column]) -> str:
+    header = [
+        cell for title, _, to in columns for cell in ((title,) if to is None else (title, "ratio"))
+    ]
+    rows: list[Sequence[str]] = [("turn", "figure", *header)]
+    for turn in (*(turn for turn in lines.turns if turn), 0):
+        for figure in FIGURES:
+            cells = [cell for column in columns for cell in _cells(lines, turn, figure, column)]
+            if any(cell != NONE for cell in cells):
+                rows.append((str(turn) if turn else NONE, figure.title, *cells))
+    return _markdown(rows)
+
+
+def _cells(lines: Lines, turn: int, figure: Figure, column: Column) -> Sequence[str]:
+    """Write what one saver has, and the ratio of ours to it where it is a peer."""
+    _, saver, ours = column
+    value = lines.value(turn, saver, figure.name)
+    written = NONE if value is None else figure.write(value)
+    if ours is None:
+        return (written,)
+    return written, _ratio(lines.value(turn, ours, figure.name), value)
 
 
 def _ratio(ours: float | None, peers: float | None) -> str:

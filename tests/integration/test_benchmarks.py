@@ -2,15 +2,22 @@
 
 import json
 import sqlite3
+import sys
 import zlib
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
+from psycopg.types.json import Jsonb
 
 from benchmarks import chat, checkpoints
+from benchmarks.apart import EntrantApart
 from benchmarks.counting import Counter, Counts, counted_connections
-from benchmarks.entrants import NAMES, PEER, Entrant
+from benchmarks.counting_postgres import counted_databases
+from benchmarks.entrant import Entrant
+from benchmarks.entrants import KINDS, NAMES, OURS_PG, PEER
+from benchmarks.tables import Lines
 
 
 def written_by(work: list[tuple[str, tuple[Any, ...]]], path: Path) -> Counts:
@@ -34,17 +41,36 @@ def test_the_text_of_the_chat_does_not_repeat_itself() -> None:
 
 
 def test_a_turn_is_five_checkpoints_and_four_batches_of_writes(tmp_path: Path) -> None:
-    entrant = Entrant(PEER, tmp_path)
+    entrant = Entrant(KINDS[PEER], str(tmp_path / "x.db"))
     entrant.open()
     for turn in range(3):
-        entrant.forget_times()
+        entrant.begin()
         entrant.take_turn(turn)
-        assert len(entrant.puts.seconds) == chat.PUTS_PER_TURN
-        assert len(entrant.writes.seconds) == chat.WRITES_PER_TURN
-    found = entrant.saver.get_tuple(entrant.config)
+        figures = entrant.written(1, turn + 1)
+        assert figures["puts"] == chat.PUTS_PER_TURN
+        assert len(entrant._writes.samples) == chat.WRITES_PER_TURN
+    entrant.warm(3)
+    with pytest.raises(AssertionError, match="does not give back"):
+        entrant.warm(4)
     entrant.close()
-    assert found is not None
-    assert found.checkpoint["channel_values"]["messages"] == chat.history(3)
+
+
+@pytest.mark.servers
+def test_what_is_bound_on_postgresql_is_counted_once(postgres_url: str) -> None:
+    counter = Counter()
+    with (
+        counted_databases({postgres_url.rpartition("/")[2]: counter}),
+        psycopg.connect(postgres_url) as connection,
+    ):
+        connection.execute("CREATE TABLE t (k bytea, v jsonb)")
+        values = {"k": b"k" * 30, "v": Jsonb({"a": 1})}
+        connection.execute("INSERT INTO t VALUES (%(k)s, %(v)s)", values)
+        insert = "INSERT INTO t SELECT unnest(%s::bytea[])"
+        connection.cursor().executemany(insert, [([b"x" * 5, None],), ([b"y"],)])
+        connection.execute(b"SELECT k FROM t").fetchall()
+    assert counter.read() == Counts(
+        handed_bytes=30 + 8 + 5 + 1, payload_bytes=30, statements=2, queries=1
+    )
 
 
 def test_every_value_bound_in_a_transaction_that_writes_is_counted_once(tmp_path: Path) -> None:
@@ -84,20 +110,43 @@ def test_another_database_is_not_counted(tmp_path: Path) -> None:
     assert counter.read() == Counts()
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.servers
+@pytest.mark.timeout(400)
 def test_a_quick_run_measures_every_saver_at_every_point(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "lines.jsonl"
-    assert checkpoints.main(["--quick", "--out", str(out)]) == 0
+    here = [name for name in NAMES if KINDS[name].requirement is None]
+    words = [word for name in here for word in ("--only", name)]
+    assert checkpoints.main(["--quick", "--out", str(out), *words]) == 0
     lines = [json.loads(line) for line in out.read_text().splitlines()]
-    points = {(line["turn"], line["saver"]) for line in lines}
-    assert points == {(turn, name) for turn in (6, 12, 60) for name in NAMES}
+    points = {(line["turn"], line["saver"]) for line in lines if line["turn"]}
+    assert points == {(turn, name) for turn in (6, 12, 60) for name in here}
     assert {tuple(line["conditions"]) for line in lines} == {
         (
-            *("date", "versions", "python", "sqlite", "system", "cpus", "nice", "gc"),
-            *("dont_write_bytecode", "bare_commit_ms", "load", "synchronous"),
+            *("postgresql", "date", "versions", "python", "sqlite", "system", "cpus", "nice"),
+            *("gc", "dont_write_bytecode", "bare_commit_ms", "load", "settings"),
         )
     }
+    settings = {line["saver"]: line["conditions"]["settings"] for line in lines}
+    assert settings["PostgresSaver"] == "synchronous_commit on, fsync on"
+    assert (settings["threadkeep"], settings["SqliteSaver"]) == ("normal", "full")
+    assert Lines(lines).value(12, "threadkeep on PostgreSQL", "prune_nothing_queries") == 1
     assert str(tmp_path) not in out.read_text()
     assert "| 60   | get_tuple, fresh saver" in capsys.readouterr().out
+
+
+def test_an_entrant_in_an_environment_of_its_own_answers_like_one_here(postgres_url: str) -> None:
+    apart = EntrantApart(KINDS[OURS_PG], postgres_url, Path(sys.executable))
+    apart.open()
+    apart.begin()
+    for turn in range(2):
+        apart.take_turn(turn)
+    figures = apart.written(2, 2)
+    assert figures["puts"] == chat.PUTS_PER_TURN
+    assert 0 < figures["handed_bytes"] < 10_000
+    _, queries = apart.cold(2) or (None, 0)
+    assert queries <= 3
+    with pytest.raises(RuntimeError, match="does not give back"):
+        apart.warm(3)
+    apart.close()

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,9 @@ from tests.servers.process import (
 )
 
 # The data is thrown away with the tests, so nothing waits for a disk.
-_SETTINGS = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_connections=200")
+FAST = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_connections=200")
+# What is measured, and what is killed, waits for it as a deployment does.
+DURABLE = ("fsync=on", "synchronous_commit=on", "max_connections=200")
 
 
 @dataclass(frozen=True)
@@ -61,10 +63,14 @@ class Databases:
 
 
 @contextlib.contextmanager
-def postgres_server() -> Iterator[Databases]:
-    """Yield the databases of a server: the one the environment names, else our own."""
+def postgres_server(settings: Sequence[str] = FAST) -> Iterator[Databases]:
+    """Yield the databases of a server: the one the environment names, else our own.
+
+    Args:
+        settings: Of our own; an outside one has its own.
+    """
     outside = os.environ.get("THREADKEEP_TEST_POSTGRES_URL")
-    with contextlib.nullcontext(outside) if outside else _own_server() as url:
+    with contextlib.nullcontext(outside) if outside else _own_server(settings) as url:
         template = _unique("template")
         _execute(url, "create database {}", template)
         try:
@@ -75,7 +81,7 @@ def postgres_server() -> Iterator[Databases]:
 
 
 @contextlib.contextmanager
-def _own_server() -> Iterator[str]:
+def _own_server(settings: Sequence[str]) -> Iterator[str]:
     folder = new_folder("postgres")
     identity = unprivileged()
     port = free_port()
@@ -86,8 +92,8 @@ def _own_server() -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
         raise
     words = f"-D {folder}/data -h {HOST} -p {port}".split()
-    settings = [word for setting in _SETTINGS for word in ("-c", setting)]
-    command = [str(binaries / "postgres"), *words, "-k", "", *settings]
+    set_to = [word for setting in settings for word in ("-c", setting)]
+    command = [str(binaries / "postgres"), *words, "-k", "", *set_to]
     # SIGINT is PostgreSQL's fast shutdown: it does not wait for clients to leave.
     stop = signal.SIGINT
     with running(command, port=port, folder=folder, identity=identity, stop_signal=stop):
