@@ -142,11 +142,15 @@ class UnderWay(Protocol):
     """Requests of others that have been sent and not answered yet."""
 
     def wait(self) -> None:
-        """Block until they are answered, or for a moment at most."""
+        """Block until they are answered.
+
+        Raises:
+            UnavailableError: That took too long.
+        """
         ...
 
     async def await_(self) -> None:
-        """Wait until they are answered, or for a moment at most."""
+        """Wait until they are answered; see ``wait``."""
         ...
 
 

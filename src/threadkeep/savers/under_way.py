@@ -1,18 +1,20 @@
 """Pending writes that are being stored right now.
 
-The next checkpoint's new values are what its parent's tasks wrote. A put that waits for those
-writes hands none of their values over again. Only bytes are at stake, so the wait is short.
+The next checkpoint's new values are what its parent's tasks wrote, and a ``DeltaChannel`` is made
+from those writes themselves. So a put waits for them: what a step wrote is stored before the
+checkpoint that follows it, and none of its values is handed over again.
 """
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
 
 from threadkeep.checkpoints.known import Place
+from threadkeep.errors import UnavailableError
 
-WAIT_SECONDS = 0.25  # longer than a commit takes; a put that waits in vain is only larger
+WAIT_SECONDS = 60.0  # far longer than a commit takes; then the database counts as unavailable
 
 
 class Waiting:
@@ -22,12 +24,26 @@ class Waiting:
         self._futures = futures
 
     def wait(self) -> None:
-        """Block until they are stored or have failed, ``WAIT_SECONDS`` at most."""
-        wait(self._futures, WAIT_SECONDS)
+        """Block until they are stored or have failed.
+
+        Raises:
+            UnavailableError: That took more than ``WAIT_SECONDS``.
+        """
+        _check(wait(self._futures, WAIT_SECONDS).not_done)
 
     async def await_(self) -> None:
-        """Wait until they are stored or have failed, ``WAIT_SECONDS`` at most."""
-        await asyncio.wait(map(asyncio.wrap_future, self._futures), timeout=WAIT_SECONDS)
+        """Wait until they are stored or have failed; see ``wait``."""
+        waiting = [asyncio.wrap_future(future) for future in self._futures]
+        _, left = await asyncio.wait(waiting, timeout=WAIT_SECONDS)
+        _check(left)
+
+
+def _check(left: Collection[object]) -> None:
+    if left:
+        raise UnavailableError(
+            f"{len(left)} batches of pending writes are not stored after {WAIT_SECONDS:g} s; the"
+            " checkpoint that follows them is not put before they are: try again"
+        )
 
 
 class WritesUnderWay:
