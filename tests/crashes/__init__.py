@@ -1,0 +1,1 @@
+"""Processes that kill themselves at a given statement to the database."""
