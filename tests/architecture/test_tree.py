@@ -14,7 +14,7 @@ FOREIGN = {
 }
 FRAGMENT = re.compile(r"\d+\.(added|changed|fixed|removed)(\.\d+)?\.md")
 LINK = re.compile(r"\]\((?!https?://|#)([^)#\s]+)")
-BASE_DEPENDENCIES = {"langgraph-checkpoint", "orjson", "zstandard"}
+BASE_DEPENDENCIES = {"langgraph-checkpoint", "orjson", "xxhash", "zstandard"}
 
 
 def test_no_file_names_what_only_one_machine_has() -> None:

@@ -1,5 +1,6 @@
 """Prints: whether an element is what it was, type included, and what has none."""
 
+import copy
 import dataclasses
 import threading
 from collections import OrderedDict
@@ -8,10 +9,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage
 from pydantic import BaseModel, PrivateAttr
 
-from threadkeep.checkpoints.prints import SHEET_LEN, Prints, take
+from threadkeep.checkpoints.prints import SHEET_LEN, TEXT_LEN, Prints, print_of, take
 
 
 class Inner(BaseModel):
@@ -39,8 +42,35 @@ class Slotted:
     x: int
 
 
+class Name(str):
+    """Equal to a text, and another value to a serializer."""
+
+
 def message() -> AIMessage:
-    return AIMessage("x", response_metadata={"a": {"b": [1, "t"]}}, id="1")
+    values = {"zero": 0.0, "one": 1}
+    made = AIMessage(
+        "x", response_metadata={"a": {"b": [1, "t"]}}, additional_kwargs=values, id="1"
+    )
+    made.name = 1  # type: ignore[assignment]
+    return made
+
+
+def swap_names(element: AIMessage) -> None:
+    """Give two neighbouring fields each other's name; their values are equal."""
+    names = {"tool_calls": "invalid_tool_calls", "invalid_tool_calls": "tool_calls"}
+    fields = {names.get(name, name): value for name, value in element.__dict__.items()}
+    element.__dict__.clear()
+    element.__dict__.update(fields)
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-1, 2) | st.sampled_from([0.0, -0.0, 1.0, "", "1"]),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.tuples(inner)
+        | st.dictionaries(st.sampled_from(["a", "b", 1, 1.0, True]), inner, max_size=2)
+    ),
+)
 
 
 def prints_of(elements: list[Any]) -> Prints:
@@ -56,8 +86,22 @@ def is_noticed(element: Any, edit: Callable[[Any], None]) -> bool:
 
 EDITS: dict[str, Callable[[Any], None]] = {
     "content": lambda m: setattr(m, "content", "y"),
+    "a content by an equal one of another type": lambda m: setattr(m, "content", Name(m.content)),
+    "a long content": lambda m: setattr(m, "content", "y" * TEXT_LEN * 2),
     "a content of blocks": lambda m: setattr(m, "content", ["x"]),
     "an id": lambda m: setattr(m, "id", None),
+    "a number to an equal one of another type": lambda m: setattr(m, "name", True),
+    "a zero's sign": lambda m: m.additional_kwargs.__setitem__("zero", -0.0),
+    "a number to none": lambda m: m.additional_kwargs.__setitem__("zero", float("nan")),
+    "a text to an equal one of another type": lambda m: setattr(m, "id", Name(m.id)),
+    "an order of keys": lambda m: m.additional_kwargs.__setitem__(
+        "zero", m.additional_kwargs.pop("zero")
+    ),
+    "a deleted key": lambda m: m.additional_kwargs.pop("one"),
+    "an order of fields": lambda m: m.__dict__.__setitem__("id", m.__dict__.pop("id")),
+    "a renamed field": lambda m: m.__dict__.__setitem__("ident", m.__dict__.pop("id")),
+    "a deleted field": lambda m: m.__dict__.pop("name"),
+    "fields that change names": swap_names,
     "a nested number to bool": lambda m: m.response_metadata["a"]["b"].__setitem__(0, True),
     "a nested number to float": lambda m: m.response_metadata["a"]["b"].__setitem__(0, 1.0),
     "a nested list to tuple": lambda m: m.response_metadata["a"].__setitem__("b", (1, "t")),
@@ -71,7 +115,7 @@ EDITS: dict[str, Callable[[Any], None]] = {
 }
 
 
-@pytest.mark.parametrize("text", ["x", "long " * 300])
+@pytest.mark.parametrize("text", ["x", "long " * TEXT_LEN])
 @pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
 def test_an_edit_of_a_message_is_noticed(edit: Callable[[Any], None], text: str) -> None:
     element = message()
@@ -88,6 +132,27 @@ def test_edits_of_other_elements_are_noticed() -> None:
     assert is_noticed(HumanMessage("x", extra=1), lambda e: setattr(e, "extra", 2))
 
 
+def test_a_container_or_text_in_place_of_an_equal_one_is_no_change() -> None:
+    for text in ("x", "long " * TEXT_LEN):
+        element = message()
+        element.content = text
+        prints = prints_of([element])
+        element.content = "".join([text[:-1], text[-1:]])
+        element.response_metadata = copy.deepcopy(element.response_metadata)
+        element.tool_calls = []
+        assert prints.unchanged([element]) == 1
+
+
+@given(VALUES, VALUES)
+def test_only_values_that_serialize_alike_have_equal_prints(one: Any, other: Any) -> None:
+    element = HumanMessage("x", additional_kwargs={"value": one})
+    prints = prints_of([element])
+    element.additional_kwargs["value"] = other
+    assert (prints.unchanged([element]) == 1) == (repr(one) == repr(other))
+    element.additional_kwargs["value"] = copy.deepcopy(one)
+    assert prints.unchanged([element]) == 1
+
+
 def test_an_equal_element_of_another_type_has_changed() -> None:
     for one, other in ((1, True), (1, 1.0), ("x", b"x"), ({}, []), (HumanMessage("x"), message())):
         assert prints_of([one]).unchanged([other]) == 0
@@ -95,7 +160,7 @@ def test_an_equal_element_of_another_type_has_changed() -> None:
 
 def test_equal_elements_have_equal_prints_whoever_holds_them() -> None:
     for make in (message, Outer, lambda: Point(1), lambda: {"a": 1}, lambda: 1.5, lambda: None):
-        assert take(make()) == take(make()) is not None
+        assert print_of(take(make())) == print_of(take(make())) is not None
 
 
 @pytest.mark.parametrize(
@@ -132,10 +197,10 @@ def test_an_extended_list_has_the_prints_of_its_elements(kept: int) -> None:
     elements: list[Any] = [message() if place % 3 else place for place in range(2 * SHEET_LEN)]
     elements[5] = (1, 2)
     added: list[Any] = [{"new": place} for place in range(SHEET_LEN + 1)]
-    prints = prints_of(elements).extended(kept, added, [take(one) for one in added])
     whole = [*elements[:kept], *added]
-    assert [*prints.after(0)] == [(type(one), take(one)) for one in whole]
-    assert [*prints.after(kept)] == [(type(one), take(one)) for one in added]
+    prints = prints_of(elements).extended(kept, whole, map(take, added))
+    assert [*prints.after(0)] == [(type(one), print_of(take(one))) for one in whole]
+    assert [*prints.after(kept)] == [(type(one), print_of(take(one))) for one in added]
     assert len(prints) == len(whole)
     assert prints.whole == (kept <= 5)
 
@@ -146,3 +211,65 @@ def test_elements_of_several_kinds_share_a_sheet() -> None:
     assert prints.unchanged(elements) == len(elements)
     elements[3].extra = 2
     assert prints.unchanged(elements) == 3
+
+
+def test_a_long_text_is_told_from_another_in_whichever_place() -> None:
+    for place in (0, 3, SHEET_LEN - 1):
+        elements: list[Any] = [message() for _ in range(SHEET_LEN)]
+        for each in (0, 3, SHEET_LEN - 1):
+            elements[each].content = "a" * (TEXT_LEN + 1)
+        prints = prints_of(elements)
+        assert prints.unchanged(elements) == SHEET_LEN
+        elements[place].content = "b" * (TEXT_LEN + 1)
+        assert prints.unchanged(elements) == place
+
+
+def test_two_texts_that_change_places_are_noticed() -> None:
+    for text in ("x", "long " * TEXT_LEN):
+        elements: list[Any] = [message(), message()]
+        elements[0].content, elements[1].content = text + "1", text + "2"
+        prints = prints_of(elements)
+        elements[0].content, elements[1].content = elements[1].content, elements[0].content
+        assert prints.unchanged(elements) == 0
+
+
+def test_an_element_that_changes_while_its_sheet_is_cut_has_no_print() -> None:
+    elements: list[Any] = [{"n": place} for place in range(4)]
+    prints = prints_of(elements)
+    elements[1]["n"] = "meanwhile"
+    after = prints.extended(3, elements[:3], [])
+    assert [known is None for _, known in after.after(0)] == [False, True, False]
+    assert after.unchanged(elements) == 1
+
+
+@given(st.sets(st.integers(0, 150)), st.integers(0, 150), st.integers(0, 70))
+def test_a_list_with_edited_elements_has_the_prints_of_its_elements(
+    places: set[int], kept: int, grown: int
+) -> None:
+    elements: list[Any] = [{"n": place} for place in range(150)]
+    prints = prints_of(elements)
+    for place in (edited := sorted(place for place in places if place < kept)):
+        elements[place] = {"edited": place} if place % 2 else ("no print",)
+    assert prints.changed(elements[:kept]) == edited
+    elements[kept:] = [{"new": place} for place in range(grown)]
+    added = map(take, elements[kept:])
+    after = prints.extended(
+        kept, elements, added, {place: take(elements[place]) for place in edited}
+    )
+    assert [known for _, known in after.after(0)] == [print_of(take(one)) for one in elements]
+    assert after.changed(elements) == [place for place in edited if place % 2 == 0]
+
+
+@given(st.lists(st.tuples(st.integers(0, 200), st.integers(0, 150)), max_size=4))
+def test_lists_that_grow_and_shrink_keep_the_prints_of_their_elements(
+    steps: list[tuple[int, int]],
+) -> None:
+    elements: list[Any] = []
+    prints = Prints()
+    for cut, grown in steps:
+        kept = min(cut, len(elements))
+        added = [{"n": [place, len(elements)]} for place in range(grown)]
+        elements = elements[:kept] + added
+        prints = prints.extended(kept, elements, map(take, added))
+        assert len(prints) == prints.unchanged(elements) == len(elements)
+        assert [known for _, known in prints.after(0)] == [print_of(take(one)) for one in elements]

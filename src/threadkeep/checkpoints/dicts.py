@@ -6,7 +6,7 @@ from typing import Any
 
 from threadkeep.checkpoints.drafts import Draft
 from threadkeep.checkpoints.entries import Key, Mark, Table
-from threadkeep.checkpoints.prints import Print, Prints, take
+from threadkeep.checkpoints.prints import Print, Prints, Taken, print_of, take
 from threadkeep.checkpoints.tables import Items, arrange
 
 KEYED_KEYS = 32  # a dict of up to so many keys is told apart in the entry, a longer one is a table
@@ -42,7 +42,7 @@ class TableMemory:
 
 def watch_table(values: Sequence[Any], items: Items) -> TableMemory:
     """Remember a table that was read, before its values are handed out."""
-    return TableMemory(items, Prints().extended(0, values, [take(value) for value in values]))
+    return TableMemory(items, Prints().extended(0, values, map(take, values)))
 
 
 def can_be_table(value: dict[Any, Any]) -> bool:
@@ -67,7 +67,7 @@ def encode_table(
     keys, values = list(value), list(value.values())
     kept = _common(keys, old.items.keys)
     marks = list(old.items.marks[:kept])
-    taken: dict[int, Print] = {}
+    taken: dict[int, Taken] = {}
     changed: list[int] = []
     for at in old.prints.changed(values[:kept]) if old.prints else range(kept):
         taken[at] = take(values[at])
@@ -80,7 +80,7 @@ def encode_table(
     if not old.prints:
         prints = Prints().extended(0, values, [*taken.values(), *new_taken])
     else:
-        prints = old.prints.replaced(values, taken).extended(kept, values[kept:], new_taken)
+        prints = old.prints.extended(kept, values, new_taken, taken)
     assert items.root is not None  # it has keys
     return Table(items.root), TableMemory(items, prints)
 
@@ -96,7 +96,7 @@ def _common(keys: Sequence[Key], others: Sequence[Key]) -> int:
 
 def _rest(
     keys: Sequence[Key], values: Sequence[Any], kept: int, old: TableMemory, draft: Draft
-) -> tuple[list[Mark], list[Print]]:
+) -> tuple[list[Mark], list[Taken]]:
     """Name the values of the keys after the common ones, wherever their keys were before."""
     moved: dict[Key, tuple[type[Any], Print, Mark]] = {}
     if kept < len(old.prints):
@@ -106,11 +106,11 @@ def _rest(
             for key, ((kind, seen), mark) in zip(old.items.keys[kept:], named, strict=True)
         }
     marks: list[Mark] = []
-    taken: list[Print] = []
+    taken: list[Taken] = []
     for key, value in zip(keys[kept:], values[kept:], strict=True):
         seen = take(value)
         kind, print_, mark = moved.get(key, (None, None, None))
-        if mark is None or seen is None or kind is not type(value) or print_ != seen:
+        if mark is None or seen is None or kind is not type(value) or print_ != print_of(seen):
             mark = draft.mark(draft.codec.dump(value))
         marks.append(mark)
         taken.append(seen)

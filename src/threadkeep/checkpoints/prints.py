@@ -1,24 +1,33 @@
 """Whether the elements of a list are still what they were when their addresses were taken.
 
-A *print* holds all that a serializer sees of an element: equal prints of one type serialize to the
-same bytes. Values of different type have different prints (1, 1.0 and True). What cannot be printed
-is serialized each time. A message's text stands in its print as the object that it is, so that an
-unchanged one is told without a look at it. Prints are kept in *sheets*: one call tells a sheet of
-unchanged elements, at about half a microsecond an element; serializing takes ten times that.
+A *print* stands for all that a serializer sees of an element: equal prints of one type serialize to
+the same bytes. Values of different type have different prints (1, 1.0 and True). What cannot be
+printed is serialized each time. A print is a sum over the packed element, under a key of this
+process; a long text of a message stands in it as the object that it is, so that an unchanged one is
+told without a look at it. Prints are kept in *sheets*: one call packs the elements of a sheet, one
+more sums them up; serializing them takes ten times as long.
+
+The elements of a long list are in no cache when they are asked about, so what is touched first and
+how often decides: a sheet is packed in one walk, a short text with the rest, and whatever else must
+be looked at is looked at afterwards.
 """
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from functools import cached_property, lru_cache
-from operator import attrgetter, is_
+from itertools import islice
+from operator import attrgetter
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
 import ormsgpack
+from xxhash import xxh3_128, xxh3_128_digest
 
 SHEET_LEN = 64  # elements told by one call: fewer cost more calls, more cost more memory at once
+TEXT_LEN = 2048  # characters up to which packing a text costs less than setting it apart
 
 _OPTION = (
     ormsgpack.OPT_NON_STR_KEYS
@@ -29,7 +38,10 @@ _OPTION = (
     | ormsgpack.OPT_PASSTHROUGH_TUPLE
     | ormsgpack.OPT_PASSTHROUGH_UUID
 )
-_ARRAY = tuple(ormsgpack.packb([None] * count)[: -count or None] for count in range(SHEET_LEN + 1))
+_KEY = hash(__name__) & (1 << 64) - 1  # of this process, as hashes of strings are
+_SUM_LEN = 16
+_NO_SUM = bytes(_SUM_LEN)  # of an element without a print
+_HEADER_LEN = tuple(len(ormsgpack.packb([None] * count)) - count for count in range(SHEET_LEN + 1))
 _BUILTIN = frozenset((str, int, float, bool, type(None), dict, list))
 _CONTAINERS = frozenset((dict, list, set, frozenset, tuple, str, bytes, int, float))
 _EXTRA = attrgetter("__pydantic_extra__")
@@ -37,38 +49,66 @@ _NO_TEXT = {"content": None}
 _IMMUTABLE = frozenset((datetime, date, time, timedelta, Decimal, UUID))
 
 
-Print = tuple[str | None, bytes] | None  # a message's text, and all else packed
+Taken = tuple[str | None, bytes] | None  # a message's long text, and all else packed
+Print = tuple[str | None, bytes] | None  # a message's long text, and the sum of all else
 
 
 class Sheet:
-    """Some consecutive elements' types and prints.
+    """Some consecutive elements' types and prints; a value.
 
-    Args:
+    Attributes:
         kinds: The elements' types.
-        prints: Their prints, ``None`` where there is none.
+        whole: Whether every element has a print.
     """
 
-    __slots__ = ("_lengths", "_packed", "_texts", "kinds", "messages", "whole")
+    __slots__ = ("_all", "_plain", "_sums", "_texts", "kinds", "whole")
 
-    def __init__(self, kinds: list[Any], prints: Sequence[Print]) -> None:
-        self.kinds = kinds
-        self.whole = None not in prints
-        self._texts = [seen[0] if seen else None for seen in prints]
-        self._lengths = [len(seen[1]) if seen else 0 for seen in prints]
-        self._packed = _ARRAY[len(kinds)] + b"".join(seen[1] for seen in prints if seen)
-        self.messages = None not in self._texts
+    def __init__(self) -> None:
+        self.kinds: list[Any] = []
+        self.whole = True
+        self._plain = True  # all are models without extra fields
+        self._texts: dict[int, str] = {}  # the long ones, by place
+        self._sums = b""  # of one after the other
+        self._all = xxh3_128(seed=_KEY)  # of all together
 
     @property
     def size_bytes(self) -> int:
         """Say what it occupies beside the texts, which the elements hold, roughly."""
-        return 128 + 24 * len(self.kinds) + len(self._packed)
+        return 1024 + (8 + _SUM_LEN) * len(self.kinds)
+
+    def extended(self, elements: Sequence[Any], taken: Sequence[Taken]) -> "Sheet":
+        """Give a sheet of these elements and of others, taken before; there must be room."""
+        kinds = [*map(type, elements)]
+        texts = enumerate((seen[0] if seen else None for seen in taken), len(self.kinds))
+        sheet = Sheet()
+        sheet.kinds = self.kinds + kinds
+        sheet.whole = self.whole and None not in taken
+        sheet._plain = self._plain and all(map(_is_model, kinds)) and not any(map(_EXTRA, elements))
+        sheet._texts = self._texts | {place: text for place, text in texts if text is not None}
+        sheet._sums = self._sums + b"".join(_sum(seen[1]) if seen else _NO_SUM for seen in taken)
+        sheet._all = self._all.copy()
+        sheet._all.update(b"".join(seen[1] for seen in taken if seen))
+        return sheet
+
+    def again(self, elements: Sequence[Any], start: int, edited: Mapping[int, Taken]) -> "Sheet":
+        """Give a sheet of its leading elements; one that changes just now has no print in it.
+
+        Args:
+            elements: These elements.
+            start: The place of the first one.
+            edited: What was taken before of those that are others now, by place.
+        """
+        taken: list[Taken] = []
+        for place, (element, known) in enumerate(zip(elements, self.prints(), strict=False), start):
+            seen = edited[place] if place in edited else take(element)
+            taken.append(seen if place in edited or print_of(seen) == known else None)
+        return Sheet().extended(elements, taken)
 
     def prints(self) -> Iterator[Print]:
         """Give the elements' prints, in order."""
-        at = len(_ARRAY[len(self.kinds)])
-        for text, length in zip(self._texts, self._lengths, strict=True):
-            yield (text, self._packed[at : at + length]) if length else None
-            at += length
+        for place in range(len(self.kinds)):
+            one = self._sums[place * _SUM_LEN : (place + 1) * _SUM_LEN]
+            yield None if one == _NO_SUM else (self._texts.get(place), one)
 
     def unchanged(self, elements: Sequence[Any]) -> int:
         """Count the leading elements that are of the type and print they were of."""
@@ -76,24 +116,35 @@ class Sheet:
             return len(elements)
         count = 0
         for element, kind, known in zip(elements, self.kinds, self.prints(), strict=False):
-            if type(element) is not kind or known is None or take(element) != known:
+            if type(element) is not kind or known is None or print_of(take(element)) != known:
                 break
             count += 1
         return count
 
     def _is_still(self, elements: Sequence[Any]) -> bool:
         try:
-            if self.messages and not any(map(_EXTRA, elements)):
-                fields = [one.__dict__ for one in elements]
-                texts = [one["content"] for one in fields]
-                views = [one | _NO_TEXT for one in fields]
-            else:
-                texts, views = map(list, zip(*map(_parts, elements), strict=True))
-            if not all(map(is_, texts, self._texts)):
+            views = self._views(elements)
+            if views is None:
                 return False
-            return ormsgpack.packb(views, _nested, _OPTION) == self._packed
-        except (TypeError, ValueError, AttributeError, KeyError):
+            packed = memoryview(ormsgpack.packb(views, _nested, _OPTION))
+            if _sum(packed[_HEADER_LEN[len(elements)] :]) != self._all.digest():
+                return False
+            return not (self._plain and any(map(_EXTRA, elements)))
+        except (TypeError, ValueError, AttributeError):
             return False  # an element that cannot be printed any more has changed
+
+    def _views(self, elements: Sequence[Any]) -> list[Any] | None:
+        """Give what is to be packed, unless a long text is another one already."""
+        if not self._plain:
+            parts = [_parts(one) for one in elements]
+            same = all(text is self._texts.get(at) for at, (text, _) in enumerate(parts))
+            return [view for _, view in parts] if same else None
+        views = [one.__dict__ for one in elements]
+        for at, text in self._texts.items():
+            if views[at].get("content") is not text:
+                return None
+            views[at] = views[at] | _NO_TEXT
+        return views
 
 
 class Prints:
@@ -136,23 +187,11 @@ class Prints:
             pairs = [*zip(sheet.kinds, sheet.prints(), strict=True)] if at < len(own) else []
             for place in range(at, len(own)):
                 kind, known = pairs[place]
-                if type(own[place]) is not kind or known is None or take(own[place]) != known:
+                still = known is not None and print_of(take(own[place])) == known
+                if type(own[place]) is not kind or not still:
                     places.append(start + place)
             start += len(sheet.kinds)
         return [*places, *range(start, len(elements))]
-
-    def replaced(self, elements: Sequence[Any], taken: Mapping[int, Print]) -> "Prints":
-        """Give the prints of a list whose elements at some places are others, with these prints."""
-        sheets = list(self._sheets)
-        for number in {place // SHEET_LEN for place in taken}:
-            start = number * SHEET_LEN
-            prints = list(sheets[number].prints())
-            kinds = list(sheets[number].kinds)
-            for at in range(len(kinds)):
-                if start + at in taken:
-                    prints[at], kinds[at] = taken[start + at], type(elements[start + at])
-            sheets[number] = Sheet(kinds, prints)
-        return Prints(sheets)
 
     def after(self, start: int) -> Iterator[tuple[type[Any], Print]]:
         """Give type and print of each element from a place on."""
@@ -161,18 +200,40 @@ class Prints:
             yield from pairs[start % SHEET_LEN :]
             start = 0
 
-    def extended(self, kept: int, elements: Sequence[Any], taken: Sequence[Print]) -> "Prints":
-        """Give the prints of a list of the first ``kept`` elements and others, taken before."""
-        full = kept // SHEET_LEN
-        pairs = [*self.after(full * SHEET_LEN)][: kept % SHEET_LEN] if kept % SHEET_LEN else []
-        pairs += zip(map(type, elements), taken, strict=True)
-        parts = (pairs[at : at + SHEET_LEN] for at in range(0, len(pairs), SHEET_LEN))
-        made = (Sheet([kind for kind, _ in part], [seen for _, seen in part]) for part in parts)
-        return Prints((*self._sheets[:full], *made))
+    def extended(
+        self,
+        kept: int,
+        elements: Sequence[Any],
+        taken: Iterable[Taken],
+        edited: Mapping[int, Taken] = MappingProxyType({}),
+    ) -> "Prints":
+        """Give the prints of a list whose first ``kept`` elements have theirs here.
+
+        Args:
+            kept: How many leading elements have their print here.
+            elements: The whole list.
+            taken: What was taken of the other elements.
+            edited: What was taken of leading elements that have changed, by place.
+        """
+        sheets = [*self._sheets[: -(-kept // SHEET_LEN)]]
+        made_again = {place // SHEET_LEN for place in edited}
+        if 0 < kept % SHEET_LEN < len(sheets[-1].kinds if sheets else ()):
+            made_again.add(len(sheets) - 1)
+        for number in made_again:
+            at = number * SHEET_LEN
+            own = elements[at : min(kept, at + SHEET_LEN)]
+            sheets[number] = sheets[number].again(own, at, edited)
+        others, at = iter(taken), kept
+        while at < len(elements):
+            end = at - at % SHEET_LEN + SHEET_LEN
+            sheet = sheets.pop() if at % SHEET_LEN else Sheet()
+            sheets.append(sheet.extended(elements[at:end], [*islice(others, end - at)]))
+            at = end
+        return Prints(sheets)
 
 
-def take(element: Any) -> Print:
-    """Take an element's print, or ``None`` where there is none."""
+def take(element: Any) -> Taken:
+    """Take what an element's print is made of, or ``None`` where there is none."""
     try:
         text, view = _parts(element)
         return text, ormsgpack.packb(view, _nested, _OPTION)
@@ -180,15 +241,24 @@ def take(element: Any) -> Print:
         return None
 
 
+def print_of(taken: Taken) -> Print:
+    """Make the print of what was taken."""
+    return taken and (taken[0], _sum(taken[1]))
+
+
+def _sum(packed: bytes | memoryview) -> bytes:
+    return xxh3_128_digest(packed, _KEY)
+
+
 def _parts(element: Any) -> tuple[str | None, Any]:
-    """Give an element's text, if it is a message with one, and the plain values beside it."""
+    """Give an element's text, if it is a message with a long one, and the rest."""
     kind: Any = type(element)
     if kind in _BUILTIN:
         return None, element
     if _is_model(kind):
         fields, extra = element.__dict__, element.__pydantic_extra__
         text = fields.get("content")
-        if type(text) is not str:
+        if type(text) is not str or len(text) <= TEXT_LEN:
             return None, [fields, extra] if extra else fields
         rest = fields | _NO_TEXT
         return text, [rest, extra] if extra else rest

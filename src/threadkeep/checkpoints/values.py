@@ -21,7 +21,7 @@ from threadkeep.checkpoints.dicts import (
 from threadkeep.checkpoints.drafts import INLINE_BYTES, Draft
 from threadkeep.checkpoints.entries import Entry, Inline, Keyed, Mark, Snapshot, Tree
 from threadkeep.checkpoints.lists import Listing, arrange
-from threadkeep.checkpoints.prints import Print, Prints, take
+from threadkeep.checkpoints.prints import Print, Prints, Taken, print_of, take
 
 # What LangGraph wraps the stated value of a ``DeltaChannel`` in; its older releases have none.
 SNAPSHOT: Any = getattr(serde_types, "_DeltaSnapshot", None)
@@ -67,8 +67,7 @@ _NO_LIST = ListMemory(Listing())
 
 def watch(elements: Sequence[Any], listing: Listing) -> ListMemory:
     """Remember a list that was read, before its elements are handed out."""
-    taken = [take(element) for element in elements]
-    return ListMemory(listing, Prints().extended(0, elements, taken))
+    return ListMemory(listing, Prints().extended(0, elements, map(take, elements)))
 
 
 def encode(value: Any, path: Path, draft: Draft, old: Memories) -> tuple[Entry, dict[Path, Memory]]:
@@ -147,22 +146,22 @@ def _encode_list(
         if len(plain) <= INLINE_BYTES:
             return Inline(plain), {}
     listing = arrange(marks, before.listing, kept, draft.node)
-    prints = before.prints.extended(kept, value[kept:], taken)
+    prints = before.prints.extended(kept, value, taken)
     return listing.entry(), {path: ListMemory(listing, prints)}
 
 
 def _marks(
     value: list[Any], kept: int, before: ListMemory, draft: Draft
-) -> tuple[list[Mark], list[Print]]:
-    """Name all elements, and take the prints of those after the kept ones."""
+) -> tuple[list[Mark], list[Taken]]:
+    """Name all elements, and take what prints of those after the kept ones are made of."""
     marks = list(before.listing.marks[:kept])
-    taken: list[Print] = []
+    taken: list[Taken] = []
     moved: dict[tuple[type, Print], Mark] = {}
     if kept < len(before.prints):  # removed, inserted or edited: what was further on may be reused
         moved = dict(zip(before.prints.after(kept), before.listing.marks[kept:], strict=True))
     for element in value[kept:]:
         seen = take(element)
-        mark = moved.get((type(element), seen)) if moved and seen is not None else None
+        mark = moved.get((type(element), print_of(seen))) if moved and seen is not None else None
         marks.append(draft.mark(draft.codec.dump(element)) if mark is None else mark)
         taken.append(seen)
     return marks, taken
