@@ -15,8 +15,11 @@ from threadkeep.testing.clock import ManualClock
 from threadkeep.testing.resources import (
     PAGE_SIZE,
     AssistantSuite,
+    ConcurrencySuite,
+    CountSuite,
     CronSuite,
     DeliverySuite,
+    ErasureSuite,
     FilterSuite,
     FiringSuite,
     IdempotencySuite,
@@ -26,11 +29,15 @@ from threadkeep.testing.resources import (
     MultitaskSuite,
     NamespaceSuite,
     OutboxSuite,
+    OwnershipSuite,
     PagingSuite,
     QueueSuite,
     RunSuite,
     SettlingSuite,
+    ThreadCopySuite,
+    ThreadLifetimeSuite,
     ThreadSuite,
+    UnicodeSuite,
     ValueSuite,
 )
 
@@ -98,6 +105,27 @@ class TestMemoryDeliveries(InMemory, DeliverySuite): ...
 class TestMemoryOutbox(InMemory, OutboxSuite): ...
 
 
+class TestMemoryThreadCopies(InMemory, ThreadCopySuite): ...
+
+
+class TestMemoryThreadLifetimes(InMemory, ThreadLifetimeSuite): ...
+
+
+class TestMemoryOwnership(InMemory, OwnershipSuite): ...
+
+
+class TestMemoryConcurrency(InMemory, ConcurrencySuite): ...
+
+
+class TestMemoryCounts(InMemory, CountSuite): ...
+
+
+class TestMemoryErasure(InMemory, ErasureSuite): ...
+
+
+class TestMemoryUnicode(InMemory, UnicodeSuite): ...
+
+
 class TestMemoryItems(InMemory, ItemSuite): ...
 
 
@@ -150,6 +178,27 @@ class TestSqliteDeliveries(OnSqlite, DeliverySuite): ...
 
 
 class TestSqliteOutbox(OnSqlite, OutboxSuite): ...
+
+
+class TestSqliteThreadCopies(OnSqlite, ThreadCopySuite): ...
+
+
+class TestSqliteThreadLifetimes(OnSqlite, ThreadLifetimeSuite): ...
+
+
+class TestSqliteOwnership(OnSqlite, OwnershipSuite): ...
+
+
+class TestSqliteConcurrency(OnSqlite, ConcurrencySuite): ...
+
+
+class TestSqliteCounts(OnSqlite, CountSuite): ...
+
+
+class TestSqliteErasure(OnSqlite, ErasureSuite): ...
+
+
+class TestSqliteUnicode(OnSqlite, UnicodeSuite): ...
 
 
 class TestSqliteItems(OnSqlite, ItemSuite): ...

@@ -1,6 +1,6 @@
 """Search arguments, frozen. ``limit=None`` means the store's page bound."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar
 
@@ -23,6 +23,7 @@ CronSort = Literal[
     "next_run_date",
     "end_time",
 ]
+ThreadField = Literal["metadata", "config", "values", "interrupts", "error"]
 ThreadSort = Literal["thread_id", "status", "created_at", "updated_at", "state_updated_at"]
 
 
@@ -48,11 +49,13 @@ class AssistantQuery:
     Attributes:
         name: Part of the name, in either case.
         metadata: Contained in the assistant's metadata (``rules.containment``).
+        enforced_metadata: See ``ThreadQuery``.
     """
 
     graph_id: str | None = None
     name: str | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    enforced_metadata: Mapping[str, Any] = field(default_factory=dict)
     sort_by: AssistantSort = "created_at"
     sort_order: SortOrder = "desc"
     limit: int | None = None
@@ -78,6 +81,8 @@ class ThreadQuery:
             with ``metadata``.
         values: Contained in the mirrored values.
         ids: Only these; an empty sequence matches nothing.
+        select: Which of the fields that may be large are read; ``None`` for all. What is left out
+            is empty in the rows. The others are always read.
     """
 
     metadata: Mapping[str, Any] = field(default_factory=dict)
@@ -85,6 +90,7 @@ class ThreadQuery:
     values: Mapping[str, Any] = field(default_factory=dict)
     status: ThreadStatus | None = None
     ids: Sequence[str] | None = None
+    select: Collection[ThreadField] | None = None
     sort_by: ThreadSort = "created_at"
     sort_order: SortOrder = "desc"
     limit: int | None = None
@@ -93,12 +99,19 @@ class ThreadQuery:
 
 @dataclass(frozen=True, slots=True)
 class RunQuery:
-    """Which runs; every given criterion holds. Newest first by (created_at, run_id)."""
+    """Which runs; every given criterion holds. Newest first by (created_at, run_id).
+
+    Attributes:
+        statuses: One of these; an empty sequence matches nothing.
+        enforced_metadata: Contained in the metadata of the run's thread: a run is its thread
+            owner's. See ``ThreadQuery``.
+    """
 
     thread_id: str | None = None
     assistant_id: str | None = None
     statuses: Sequence[RunStatus] | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    enforced_metadata: Mapping[str, Any] = field(default_factory=dict)
     limit: int | None = None
     offset: int = 0
 

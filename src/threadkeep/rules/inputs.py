@@ -22,6 +22,7 @@ from threadkeep.model.queries import (
     DeliveryQuery,
     RunQuery,
     SortOrder,
+    ThreadField,
     ThreadQuery,
     ThreadSort,
     VersionQuery,
@@ -145,7 +146,7 @@ def plain_cron_query(query: CronQuery) -> CronQuery:
     return replace(
         query,
         metadata=normal_object(query.metadata, "metadata"),
-        enforced_metadata=normal_object(query.enforced_metadata, "enforced metadata"),
+        enforced_metadata=plain_enforced(query.enforced_metadata),
     )
 
 
@@ -261,7 +262,11 @@ def plain_assistant_query(query: AssistantQuery) -> AssistantQuery:
     """Return it checked and plain."""
     _check(graph_id=query.graph_id, name=query.name or None)
     _check_sort(query.sort_by, query.sort_order, get_args(AssistantSort))
-    return replace(query, metadata=normal_object(query.metadata, "metadata"))
+    return replace(
+        query,
+        metadata=normal_object(query.metadata, "metadata"),
+        enforced_metadata=plain_enforced(query.enforced_metadata),
+    )
 
 
 def plain_version_query(query: VersionQuery) -> VersionQuery:
@@ -275,10 +280,13 @@ def plain_thread_query(query: ThreadQuery) -> ThreadQuery:
     _check_sort(query.sort_by, query.sort_order, get_args(ThreadSort))
     for thread_id in query.ids or ():
         _check(thread_id=thread_id)
+    for name in query.select or ():
+        if name not in get_args(ThreadField):
+            raise InvalidRequestError(f"cannot select {name!r} of a thread")
     return replace(
         query,
         metadata=normal_object(query.metadata, "metadata"),
-        enforced_metadata=normal_object(query.enforced_metadata, "enforced metadata"),
+        enforced_metadata=plain_enforced(query.enforced_metadata),
         values=normal_object(query.values, "values"),
     )
 
@@ -286,7 +294,11 @@ def plain_thread_query(query: ThreadQuery) -> ThreadQuery:
 def plain_run_query(query: RunQuery) -> RunQuery:
     """Return it checked and plain."""
     _check(thread_id=query.thread_id, assistant_id=query.assistant_id)
-    return replace(query, metadata=normal_object(query.metadata, "metadata"))
+    return replace(
+        query,
+        metadata=normal_object(query.metadata, "metadata"),
+        enforced_metadata=plain_enforced(query.enforced_metadata),
+    )
 
 
 def _check(**identifiers: str | None) -> None:

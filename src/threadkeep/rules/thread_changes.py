@@ -1,6 +1,6 @@
 """What happens to a thread's row, as values. ``status`` is the thread's own, never ``busy``."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -11,6 +11,14 @@ from threadkeep.model.unset import Unset
 from threadkeep.rules.expiry import expires_at
 from threadkeep.rules.metadata import merged
 from threadkeep.rules.run_states import left_status
+
+_EMPTY: Mapping[str, Any] = {
+    "metadata": {},
+    "config": {},
+    "values": None,
+    "interrupts": {},
+    "error": None,
+}
 
 
 def created(new: NewThread, now: datetime) -> Thread:
@@ -34,6 +42,31 @@ def created(new: NewThread, now: datetime) -> Thread:
         ttl_minutes=new.ttl_minutes,
         expires_at=expires_at(now, new.ttl_minutes),
     )
+
+
+def copied(thread: Thread, copy: NewThread, now: datetime) -> Thread:
+    """Return the row a copy of a thread starts with; its metadata is the thread's.
+
+    Raises:
+        InvalidRequestError: Its lifetime is none.
+    """
+    return replace(
+        thread,
+        thread_id=copy.thread_id,
+        created_at=now,
+        updated_at=now,
+        state_updated_at=now,
+        ttl_minutes=copy.ttl_minutes,
+        expires_at=expires_at(now, copy.ttl_minutes),
+    )
+
+
+def without(thread: Thread, select: Collection[str] | None) -> Thread:
+    """Return the thread with what is not selected empty; see ``ThreadQuery.select``."""
+    if select is None:
+        return thread
+    left_out = {name: empty for name, empty in _EMPTY.items() if name not in select}
+    return replace(thread, **left_out)
 
 
 def patched(

@@ -1,11 +1,11 @@
 """Threads and their states over HTTP."""
 
-from typing import Any
+from typing import Any, get_args
 
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from threadkeep.model.queries import ThreadQuery
+from threadkeep.model.queries import ThreadField, ThreadQuery
 from threadkeep.model.unset import UNSET
 from threadkeep.server import bodies, checks, wire
 from threadkeep.server.bodies import read_body
@@ -63,9 +63,8 @@ async def search(call: Call) -> ASGIApp:
     """Read a page of threads; their values only when they are selected."""
     body = await call.body(bodies.THREAD_SEARCH)
     select, _ = body.pop("select"), body.pop("extract")
-    listing = await call.services.threads.search(
-        ThreadQuery(**body), with_values=select is None or "values" in select
-    )
+    read = None if select is None else [name for name in get_args(ThreadField) if name in select]
+    listing = await call.services.threads.search(ThreadQuery(**body, select=read))
     return page_response([pick(wire.thread(row), select) for row in listing.rows], listing)
 
 

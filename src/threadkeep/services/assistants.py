@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Any
 
 from threadkeep.engine.exits import graph_failures
@@ -44,7 +43,7 @@ class AssistantService:
 
     async def count(self, query: AssistantQuery) -> int:
         """Count the assistants that match, whatever the query's page."""
-        return (await self._assistants.search(replace(query, limit=1, offset=0))).total
+        return await self._assistants.count(query)
 
     async def schemas(self, assistant_id: str) -> Mapping[str, Any]:
         """Return the JSON Schemas of an assistant's graph.

@@ -71,17 +71,20 @@ class ThreadService:
             raise NotFoundError("thread", thread_id)
         return await self._state.with_values(thread)
 
-    async def search(self, query: ThreadQuery, *, with_values: bool) -> Listing[Thread]:
-        """Read a page of threads; their values are complete only when asked for."""
+    async def search(self, query: ThreadQuery) -> Listing[Thread]:
+        """Read a page of threads; their values are complete where they are selected."""
+        if query.select is not None and "values" in query.select:
+            # Where a row has no room for them, its graph reads them, which these two name.
+            query = replace(query, select={*query.select, "metadata", "config"})
         listing = await self._threads.search(query)
-        if not with_values:
+        if query.select is not None and "values" not in query.select:
             return listing
         rows = [await self._state.with_values(thread) for thread in listing.rows]
         return replace(listing, rows=rows)
 
     async def count(self, query: ThreadQuery) -> int:
         """Count the threads that match, whatever the query's page."""
-        return (await self._threads.search(replace(query, limit=1, offset=0))).total
+        return await self._threads.count(query)
 
     async def update(
         self,

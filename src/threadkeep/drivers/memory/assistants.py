@@ -1,6 +1,7 @@
 """Assistants in memory."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from threadkeep.drivers.memory.tables import Tables, copy_row, listing_of_copies, sorted_rows
 from threadkeep.errors import AlreadyExistsError, NotFoundError
@@ -11,6 +12,7 @@ from threadkeep.rules.identifiers import check_identifier, has_part
 from threadkeep.rules.inputs import (
     plain_assistant,
     plain_assistant_query,
+    plain_enforced,
     plain_patch,
     plain_version_query,
 )
@@ -39,12 +41,15 @@ class MemoryAssistantRepo:
                 if each.assistant_id not in self._tables.assistants:
                     self._insert(each)
 
-    async def get(self, assistant_id: str) -> Assistant | None:
+    async def get(
+        self, assistant_id: str, *, enforced_metadata: Mapping[str, Any] | None = None
+    ) -> Assistant | None:
         """See ``AssistantRepo.get``."""
         check_identifier("assistant_id", assistant_id)
+        enforced = plain_enforced(enforced_metadata)
         with self._tables.lock:
             row = self._tables.assistants.get(assistant_id)
-            return None if row is None else copy_row(row)
+            return copy_row(row) if row and contains(row.metadata, enforced) else None
 
     async def search(self, query: AssistantQuery) -> Listing[Assistant]:
         """See ``AssistantRepo.search``."""
@@ -58,6 +63,12 @@ class MemoryAssistantRepo:
                 sort_order=plain.sort_order,
             )
             return listing_of_copies(found, page)
+
+    async def count(self, query: AssistantQuery) -> int:
+        """See ``AssistantRepo.count``."""
+        plain = plain_assistant_query(query)
+        with self._tables.lock:
+            return sum(_matches(row, plain) for row in self._tables.assistants.values())
 
     async def update(self, assistant_id: str, patch: AssistantPatch) -> Assistant:
         """See ``AssistantRepo.update``."""
@@ -122,4 +133,5 @@ def _matches(row: Assistant, query: AssistantQuery) -> bool:
         query.graph_id in (None, row.graph_id)
         and (query.name is None or has_part(row.name, query.name))
         and contains(row.metadata, query.metadata)
+        and contains(row.metadata, query.enforced_metadata)
     )

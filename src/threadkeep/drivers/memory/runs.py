@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from threadkeep.drivers.memory.deliveries import add_delivery
 from threadkeep.drivers.memory.run_admission import admit, stop
@@ -18,6 +19,7 @@ from threadkeep.rules.inputs import (
     check_claim,
     check_run_ids,
     plain_delivery,
+    plain_enforced,
     plain_outcome,
     plain_run,
     plain_run_query,
@@ -48,27 +50,46 @@ class MemoryRunRepo:
         with self._tables.lock:
             return admit(self._tables, plain, claim=claim, thread_status_in=thread_status_in)
 
-    async def get(self, run_id: str, *, thread_id: str | None = None) -> Run | None:
+    async def get(
+        self,
+        run_id: str,
+        *,
+        thread_id: str | None = None,
+        enforced_metadata: Mapping[str, Any] | None = None,
+    ) -> Run | None:
         """See ``RunRepo.get``."""
         check_identifier("run_id", run_id)
         if thread_id is not None:
             check_identifier("thread_id", thread_id)
+        enforced = plain_enforced(enforced_metadata)
         with self._tables.lock:
             run = self._tables.runs.rows.get(run_id)
             if run is None or thread_id not in (None, run.thread_id):
                 return None
-            return copy_row(run)
+            return copy_row(run) if self._is_owned(run, enforced) else None
+
+    async def latest_of(self, thread_id: str) -> Run | None:
+        """See ``RunRepo.latest_of``."""
+        check_identifier("thread_id", thread_id)
+        with self._tables.lock:
+            runs = self._tables.runs.of_thread(thread_id)
+            newest = max(runs, key=lambda run: (run.created_at, run.run_id), default=None)
+            return None if newest is None else copy_row(newest)
 
     async def search(self, query: RunQuery) -> Listing[Run]:
         """See ``RunRepo.search``."""
         plain = plain_run_query(query)
         page = self._tables.page(query.limit, query.offset)
         with self._tables.lock:
-            runs = self._tables.runs
-            rows = runs.of_thread(plain.thread_id) if plain.thread_id else runs.rows.values()
-            found = [run for run in rows if _matches(run, plain)]
+            found = self._found(plain)
             found.sort(key=lambda run: (run.created_at, run.run_id), reverse=True)
             return listing_of_copies(found, page)
+
+    async def count(self, query: RunQuery) -> int:
+        """See ``RunRepo.count``."""
+        plain = plain_run_query(query)
+        with self._tables.lock:
+            return len(self._found(plain))
 
     async def claim(self, claim: Claim, *, limit: int) -> Sequence[Run]:
         """See ``RunRepo.claim``."""
@@ -152,6 +173,18 @@ class MemoryRunRepo:
             if run is not None:
                 self._tables.forget_run(run)
             return run is not None
+
+    def _found(self, query: RunQuery) -> list[Run]:
+        runs = self._tables.runs
+        rows = runs.of_thread(query.thread_id) if query.thread_id else runs.rows.values()
+        return [
+            run
+            for run in rows
+            if _matches(run, query) and self._is_owned(run, query.enforced_metadata)
+        ]
+
+    def _is_owned(self, run: Run, enforced: Mapping[str, Any]) -> bool:
+        return contains(self._tables.thread(run.thread_id).metadata, enforced)
 
     def _release(self, run: Run, deliver: Deliver | None) -> Run:
         try:

@@ -13,16 +13,18 @@ from threadkeep.model.runs import Run
 from threadkeep.model.threads import NewThread, Thread, ThreadState
 from threadkeep.model.unset import UNSET, Unset
 from threadkeep.rules.containment import contains
+from threadkeep.rules.expiry import is_live
 from threadkeep.rules.identifiers import check_identifier
 from threadkeep.rules.inputs import (
     plain_change,
+    plain_enforced,
     plain_state,
     plain_thread,
     plain_thread_query,
 )
 from threadkeep.rules.json_text import normal_object
 from threadkeep.rules.run_states import is_active
-from threadkeep.rules.thread_changes import created, patched, with_state
+from threadkeep.rules.thread_changes import copied, created, patched, with_state, without
 
 
 class MemoryThreadRepo:
@@ -40,27 +42,60 @@ class MemoryThreadRepo:
                 raise AlreadyExistsError("thread", row.thread_id)
             return self._put(row)
 
-    async def get(self, thread_id: str) -> Thread | None:
+    async def get(
+        self, thread_id: str, *, enforced_metadata: Mapping[str, Any] | None = None
+    ) -> Thread | None:
         """See ``ThreadRepo.get``."""
         check_identifier("thread_id", thread_id)
+        enforced = plain_enforced(enforced_metadata)
         with self._tables.lock:
             row = self._tables.threads.get(thread_id)
-            return None if row is None else self._tables.shown(row)
+            if row is None or not contains(row.metadata, enforced):
+                return None
+            return self._tables.shown(row)
 
     async def search(self, query: ThreadQuery) -> Listing[Thread]:
         """See ``ThreadRepo.search``."""
         plain = plain_thread_query(query)
         page = self._tables.page(query.limit, query.offset)
         with self._tables.lock:
-            rows = self._tables.threads.values()
-            shown = (replace(row, status=self._tables.shown_status(row)) for row in rows)
             found = sorted_rows(
-                (row for row in shown if _matches(row, plain)),
+                self._found(plain),
                 sort_by=plain.sort_by,
                 id_field="thread_id",
                 sort_order=plain.sort_order,
             )
-            return listing_of_copies(found, page)
+            return listing_of_copies([without(row, plain.select) for row in found], page)
+
+    async def count(self, query: ThreadQuery) -> int:
+        """See ``ThreadRepo.count``."""
+        plain = plain_thread_query(query)
+        with self._tables.lock:
+            return len(self._found(plain))
+
+    async def copy(
+        self, thread_id: str, *, copy_id: str, ttl_minutes: float | None = None
+    ) -> Thread:
+        """See ``ThreadRepo.copy``."""
+        check_identifier("thread_id", thread_id)
+        new = plain_thread(NewThread(copy_id, {}, ttl_minutes))
+        with self._tables.lock:
+            row = copied(self._tables.thread(thread_id), new, self._tables.now())
+            if copy_id in self._tables.threads:
+                raise AlreadyExistsError("thread", copy_id)
+            return self._put(copy_row(row))
+
+    async def list_expired(self, *, limit: int | None = None) -> Sequence[str]:
+        """See ``ThreadRepo.list_expired``."""
+        page = self._tables.page(limit, 0)
+        with self._tables.lock:
+            now = self._tables.now()
+            ends = [
+                (row.expires_at, row.thread_id)
+                for row in self._tables.threads.values()
+                if row.expires_at is not None and not is_live(row.expires_at, now)
+            ]
+            return [thread_id for _, thread_id in sorted(ends)[: page.limit]]
 
     async def update(
         self,
@@ -108,6 +143,11 @@ class MemoryThreadRepo:
                     self._tables.drop_cron(cron.cron_id)
             self._tables.drop_answers(is_gone)
             return [copy_row(run) for run in gone if is_active(run.status)]
+
+    def _found(self, query: ThreadQuery) -> list[Thread]:
+        rows = self._tables.threads.values()
+        shown = (replace(row, status=self._tables.shown_status(row)) for row in rows)
+        return [row for row in shown if _matches(row, query)]
 
     def _put(self, row: Thread) -> Thread:
         self._tables.threads[row.thread_id] = row

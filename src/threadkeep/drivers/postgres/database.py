@@ -40,6 +40,11 @@ class PostgresDatabase:
         self._pools = Pools(address)
         self._statements = {**self.load("ledger.sql"), **self.load("setup.sql")}
 
+    @property
+    def prefix(self) -> str:
+        """What stands before the names of tables."""
+        return self._address.prefix
+
     def load(self, filename: str, *, package: str = PACKAGE) -> Mapping[str, str]:
         """Read the statements of a file; names of tables lead to the schema of the address."""
         return statements.load(package, filename, schema=self._address.prefix)

@@ -36,6 +36,11 @@ _LAST = """NOT EXISTS (
     AND label IS DISTINCT FROM {column}[cardinality({column}) - :{name}_size::integer + place]
 )"""
 
+_OWNED = """runs.thread_id IN (
+    SELECT owned.thread_id FROM {{schema}}thread_search AS owned
+    WHERE owned.{column} @> :{name}::jsonb
+)"""
+
 
 class PostgresDialect:
     """Satisfies ``Dialect``."""
@@ -71,6 +76,10 @@ class PostgresDialect:
         if query.suffix:
             size = len(query.suffix)
             where.add(_LAST, "labels", list(query.suffix), any=WILDCARD, size=size)
+
+    def be_owned(self, where: Conditions, wanted: Mapping[str, Any]) -> None:
+        """See ``Dialect.be_owned``."""
+        where.add(_OWNED, "metadata_search", search_json(wanted))
 
     def be_one_of(self, where: Conditions, column: str, values: Sequence[str]) -> None:
         """See ``Dialect.be_one_of``."""

@@ -117,7 +117,8 @@ class PostgresResourceDatabase:
         return _More.MORE
 
     def _step(self, step: One | All | Run) -> Unit[Any]:
-        text = self._statements[step.statement].replace("{where}", step.where)
+        where = step.where.replace("{schema}", self._database.prefix)
+        text = self._statements[step.statement].replace("{where}", where)
         if isinstance(step, Run):
             bags = [step.parameters] if isinstance(step.parameters, Mapping) else step.parameters
             changed = 0

@@ -86,7 +86,14 @@ SELECT * FROM {schema}threads
 WHERE thread_id = (SELECT thread_id FROM {schema}runs WHERE run_id = :run_id) FOR UPDATE;
 
 -- search_threads --
-SELECT threads.* FROM {schema}threads LEFT JOIN {schema}thread_search USING (thread_id)
+SELECT
+    thread_id, status, head_checkpoint_id, created_at, updated_at, state_updated_at, ttl_minutes,
+    expires_at, CASE WHEN :select_metadata THEN metadata END AS metadata,
+    CASE WHEN :select_config THEN config END AS config,
+    CASE WHEN :select_values THEN "values" END AS "values",
+    CASE WHEN :select_interrupts THEN interrupts END AS interrupts,
+    CASE WHEN :select_error THEN error END AS error
+FROM {schema}threads LEFT JOIN {schema}thread_search USING (thread_id)
 WHERE {where} LIMIT :limit OFFSET :offset;
 
 -- count_threads --
@@ -173,6 +180,12 @@ SELECT runs.*, kwargs, run_requests.metadata, owner, lease_expires_at
 FROM {schema}runs JOIN {schema}run_requests USING (position)
 LEFT JOIN {schema}run_leases USING (position)
 WHERE run_id = :run_id;
+
+-- latest_run --
+SELECT runs.*, kwargs, run_requests.metadata, owner, lease_expires_at
+FROM {schema}runs JOIN {schema}run_requests USING (position)
+LEFT JOIN {schema}run_leases USING (position)
+WHERE thread_id = :thread_id ORDER BY created_at DESC, run_id DESC LIMIT 1;
 
 -- search_runs --
 SELECT runs.*, kwargs, run_requests.metadata, owner, lease_expires_at

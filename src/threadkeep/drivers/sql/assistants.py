@@ -1,20 +1,23 @@
 """Assistants in a SQL database."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from threadkeep.drivers.sql.database import Database, One, Run, Work
 from threadkeep.drivers.sql.rows import assistant_bag, assistant_of
-from threadkeep.drivers.sql.units import read_page, write
+from threadkeep.drivers.sql.units import read_count, read_page, write
 from threadkeep.drivers.sql.where import Dialect, assistants_where, versions_where
 from threadkeep.errors import AlreadyExistsError, NotFoundError
 from threadkeep.model.assistants import Assistant, AssistantPatch, NewAssistant
 from threadkeep.model.queries import AssistantQuery, Listing, VersionQuery
 from threadkeep.ports.clock import Clock
+from threadkeep.rules.containment import contains
 from threadkeep.rules.identifiers import check_identifier
 from threadkeep.rules.inputs import (
     plain_assistant,
     plain_assistant_query,
+    plain_enforced,
     plain_patch,
     plain_version_query,
 )
@@ -53,13 +56,17 @@ class SqlAssistantRepo:
 
         await self._database.write(work)
 
-    async def get(self, assistant_id: str) -> Assistant | None:
+    async def get(
+        self, assistant_id: str, *, enforced_metadata: Mapping[str, Any] | None = None
+    ) -> Assistant | None:
         """See ``AssistantRepo.get``."""
         check_identifier("assistant_id", assistant_id)
+        enforced = plain_enforced(enforced_metadata)
 
         def work() -> Work[Assistant | None]:
             row = yield One("get_assistant", {"assistant_id": assistant_id})
-            return assistant_of(row) if row else None
+            found = assistant_of(row) if row else None
+            return found if found and contains(found.metadata, enforced) else None
 
         return await self._database.read(work)
 
@@ -73,6 +80,11 @@ class SqlAssistantRepo:
             return listing_of([assistant_of(row) for row in rows], page=page, total=total)
 
         return await self._database.read(work)
+
+    async def count(self, query: AssistantQuery) -> int:
+        """See ``AssistantRepo.count``."""
+        where = assistants_where(plain_assistant_query(query), self._dialect)
+        return await self._database.read(lambda: read_count("count_assistants", where))
 
     async def update(self, assistant_id: str, patch: AssistantPatch) -> Assistant:
         """See ``AssistantRepo.update``."""

@@ -107,22 +107,29 @@ def thread_bag(row: Thread, *, shown: ThreadStatus) -> Bag:
 
 
 def thread_of(row: Row, *, status_column: str = "status") -> Thread:
-    """Return the thread that a row holds, with the status it shows or, if asked, its own."""
+    """Return the thread that a row holds, with the status it shows or, if asked, its own.
+
+    JSON that was not selected is absent in the row, and empty in the thread.
+    """
     return Thread(
         thread_id=row["thread_id"],
         status=row[status_column],
-        metadata=decode_json(row["metadata"]),
-        config=decode_json(row["config"]),
-        values=None if row["values"] is None else decode_json(row["values"]),
+        metadata=_optional_json(row["metadata"]) or {},
+        config=_optional_json(row["config"]) or {},
+        values=_optional_json(row["values"]),
         head_checkpoint_id=row["head_checkpoint_id"],
-        interrupts=decode_json(row["interrupts"]),
-        error=decode_json(row["error"]),
+        interrupts=_optional_json(row["interrupts"]) or {},
+        error=_optional_json(row["error"]),
         created_at=moment(row["created_at"]),
         updated_at=moment(row["updated_at"]),
         state_updated_at=moment(row["state_updated_at"]),
         ttl_minutes=row["ttl_minutes"],
         expires_at=optional_moment(row["expires_at"]),
     )
+
+
+def _optional_json(text: str | None) -> Any:
+    return None if text is None else decode_json(text)
 
 
 def run_bag(run: Run) -> Bag:

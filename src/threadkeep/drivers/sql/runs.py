@@ -1,12 +1,13 @@
 """Runs in a SQL database: the rows are the queue."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from threadkeep.drivers.sql import run_units
 from threadkeep.drivers.sql.database import All, Database, One, Work
 from threadkeep.drivers.sql.database import Run as Step
 from threadkeep.drivers.sql.rows import micros, moment, run_of, runs_of
-from threadkeep.drivers.sql.units import read_page, write
+from threadkeep.drivers.sql.units import read_count, read_page, write
 from threadkeep.drivers.sql.where import Dialect, runs_where
 from threadkeep.errors import ThreadkeepError
 from threadkeep.model.queries import Listing, RunQuery
@@ -14,16 +15,18 @@ from threadkeep.model.runs import Admission, CancelAction, Claim, NewRun, Outcom
 from threadkeep.model.threads import ThreadState, ThreadStatus
 from threadkeep.ports.clock import Clock
 from threadkeep.ports.resources.runs import Deliver
+from threadkeep.rules.containment import contains
 from threadkeep.rules.identifiers import check_identifier
 from threadkeep.rules.inputs import (
     check_claim,
     check_run_ids,
+    plain_enforced,
     plain_outcome,
     plain_run,
     plain_run_query,
     plain_state,
 )
-from threadkeep.rules.json_text import json_text
+from threadkeep.rules.json_text import decode_json, json_text
 from threadkeep.rules.paging import MAX_OFFSET, listing_of, page_of
 from threadkeep.rules.run_changes import lease_end
 
@@ -56,17 +59,38 @@ class SqlRunRepo:
 
         return await write(self._database, work)
 
-    async def get(self, run_id: str, *, thread_id: str | None = None) -> Run | None:
+    async def get(
+        self,
+        run_id: str,
+        *,
+        thread_id: str | None = None,
+        enforced_metadata: Mapping[str, Any] | None = None,
+    ) -> Run | None:
         """See ``RunRepo.get``."""
         check_identifier("run_id", run_id)
         if thread_id is not None:
             check_identifier("thread_id", thread_id)
+        enforced = plain_enforced(enforced_metadata)
 
         def work() -> Work[Run | None]:
             row = yield One("get_run", {"run_id": run_id})
             if row is None or thread_id not in (None, row["thread_id"]):
                 return None
+            if enforced:
+                thread = yield One("get_thread", {"thread_id": row["thread_id"]})
+                if not contains(decode_json(thread["metadata"]), enforced):
+                    return None
             return run_of(row)
+
+        return await self._database.read(work)
+
+    async def latest_of(self, thread_id: str) -> Run | None:
+        """See ``RunRepo.latest_of``."""
+        check_identifier("thread_id", thread_id)
+
+        def work() -> Work[Run | None]:
+            row = yield One("latest_run", {"thread_id": thread_id})
+            return run_of(row) if row else None
 
         return await self._database.read(work)
 
@@ -80,6 +104,11 @@ class SqlRunRepo:
             return listing_of(runs_of(rows), page=page, total=total)
 
         return await self._database.read(work)
+
+    async def count(self, query: RunQuery) -> int:
+        """See ``RunRepo.count``."""
+        where = runs_where(plain_run_query(query), self._dialect)
+        return await self._database.read(lambda: read_count("count_runs", where))
 
     async def claim(self, claim: Claim, *, limit: int) -> Sequence[Run]:
         """See ``RunRepo.claim``."""

@@ -17,6 +17,7 @@ SHARED_STATEMENTS = (
     "crons.sql",
     "deliveries.sql",
     "idempotency.sql",
+    "threads.sql",
 )  # files of that package whose SQL is every dialect's
 
 

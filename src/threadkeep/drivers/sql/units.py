@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from threadkeep.drivers.sql.database import All, Database, One, Work
-from threadkeep.drivers.sql.rows import Row
+from threadkeep.drivers.sql.rows import Bag, Row
 from threadkeep.drivers.sql.where import Conditions
 from threadkeep.errors import ThreadkeepError
 from threadkeep.rules.paging import Page
@@ -25,18 +25,19 @@ async def write(database: Database, work: Callable[[], Work[T | ThreadkeepError]
 
 
 def read_page(
-    search: str, count: str, where: Conditions, page: Page
+    search: str, count: str, where: Conditions, page: Page, more: Bag | None = None
 ) -> Work[tuple[list[Row], int]]:
     """Read a page of rows and how many match in all; they are counted only where the page is cut.
 
     Args:
         search: The statement that reads.
         count: The statement that counts.
+        more: What only the first one binds.
     """
     bound = where.parameters
     rows: list[Row] = []
     if page.limit:
-        cut = {**bound, "limit": page.limit, "offset": page.offset}
+        cut = {**bound, **(more or {}), "limit": page.limit, "offset": page.offset}
         rows = yield All(search, cut, where.ordered_text if where.order else where.text)
     is_last = len(rows) < page.limit and (rows or not page.offset)
     if is_last:

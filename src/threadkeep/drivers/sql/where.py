@@ -47,6 +47,10 @@ class Dialect(Protocol):
         """Add ``rules.namespaces.cut_namespace``, in so far as the statements do not do it."""
         ...
 
+    def be_owned(self, where: "Conditions", wanted: Mapping[str, Any]) -> None:
+        """Add that the metadata of a run's thread contains something."""
+        ...
+
     def be_one_of(self, where: "Conditions", column: str, values: Sequence[str]) -> None:
         """Add that a text column is one of some texts."""
         ...
@@ -97,6 +101,11 @@ class Conditions:
         if wanted:
             self.dialect.contain(self, column, wanted)
 
+    def owned(self, wanted: Mapping[str, Any]) -> None:
+        """Add what is enforced of a run's thread, where something is."""
+        if wanted:
+            self.dialect.be_owned(self, wanted)
+
     def match(self, column: str, wanted: Mapping[str, Any]) -> None:
         """Add an item filter, where it states something."""
         parsed = parse_filter(wanted)
@@ -137,6 +146,7 @@ def assistants_where(query: AssistantQuery, dialect: Dialect) -> Conditions:
     where = Conditions(dialect)
     where.equal("graph_id", query.graph_id)
     where.have_part("name", query.name)
+    where.contain("metadata", query.enforced_metadata)
     where.contain("metadata", query.metadata)
     where.order_by(query.sort_by, "assistant_id", query.sort_order)
     return where
@@ -169,6 +179,7 @@ def runs_where(query: RunQuery, dialect: Dialect) -> Conditions:
     where.equal("thread_id", query.thread_id)
     where.equal("assistant_id", query.assistant_id)
     where.one_of("status", query.statuses)
+    where.owned(query.enforced_metadata)
     where.contain("metadata", query.metadata)
     where.order_by("created_at", "run_id", "desc")
     return where

@@ -19,6 +19,11 @@ MAX_EXACT = 10**15  # integers below it are the same number for every JSON reade
 
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
+_OWNED = """EXISTS (
+    SELECT 1 FROM threads
+    WHERE threads.thread_id = runs.thread_id AND json_contains({column}, :{name})
+)"""
+
 
 class SqliteDialect:
     """Satisfies ``Dialect``; the rules are registered as functions (``functions.py``)."""
@@ -52,6 +57,10 @@ class SqliteDialect:
             "max_depth": query.max_depth,
         }
         where.parameters["shape"] = json_text(shape)
+
+    def be_owned(self, where: Conditions, wanted: Mapping[str, Any]) -> None:
+        """See ``Dialect.be_owned``."""
+        where.add(_OWNED, "threads.metadata", json_text(wanted))
 
     def be_one_of(self, where: Conditions, column: str, values: Sequence[str]) -> None:
         """See ``Dialect.be_one_of``."""

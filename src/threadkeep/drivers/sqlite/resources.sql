@@ -68,7 +68,14 @@ SELECT * FROM threads WHERE thread_id = :thread_id;
 SELECT * FROM threads WHERE thread_id = (SELECT thread_id FROM runs WHERE run_id = :run_id);
 
 -- search_threads --
-SELECT * FROM threads WHERE {where} LIMIT :limit OFFSET :offset;
+SELECT
+    thread_id, status, head_checkpoint_id, created_at, updated_at, state_updated_at, ttl_minutes,
+    expires_at, CASE WHEN :select_metadata THEN metadata END AS metadata,
+    CASE WHEN :select_config THEN config END AS config,
+    CASE WHEN :select_values THEN "values" END AS "values",
+    CASE WHEN :select_interrupts THEN interrupts END AS interrupts,
+    CASE WHEN :select_error THEN error END AS error
+FROM threads WHERE {where} LIMIT :limit OFFSET :offset;
 
 -- count_threads --
 SELECT count(*) AS total FROM threads WHERE {where};
@@ -144,6 +151,11 @@ DELETE FROM run_leases WHERE position = (SELECT position FROM runs WHERE run_id 
 SELECT runs.*, kwargs, owner, lease_expires_at
 FROM runs JOIN run_requests USING (position) LEFT JOIN run_leases USING (position)
 WHERE run_id = :run_id;
+
+-- latest_run --
+SELECT runs.*, kwargs, owner, lease_expires_at
+FROM runs JOIN run_requests USING (position) LEFT JOIN run_leases USING (position)
+WHERE thread_id = :thread_id ORDER BY created_at DESC, run_id DESC LIMIT 1;
 
 -- search_runs --
 SELECT runs.*, kwargs, owner, lease_expires_at

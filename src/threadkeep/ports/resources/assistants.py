@@ -1,7 +1,7 @@
 """Assistants and their versions."""
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 from threadkeep.model.assistants import Assistant, AssistantPatch, NewAssistant
 from threadkeep.model.queries import AssistantQuery, Listing, VersionQuery
@@ -22,12 +22,18 @@ class AssistantRepo(Protocol):
         """Insert those whose id is absent, in one transaction; present ones stay as they are."""
         ...
 
-    async def get(self, assistant_id: str) -> Assistant | None:
-        """Read one, or ``None``."""
+    async def get(
+        self, assistant_id: str, *, enforced_metadata: Mapping[str, Any] | None = None
+    ) -> Assistant | None:
+        """Read one, or ``None``; with enforced metadata, only one that contains it."""
         ...
 
     async def search(self, query: AssistantQuery) -> Listing[Assistant]:
         """Read a page, ties broken by id in the same direction."""
+        ...
+
+    async def count(self, query: AssistantQuery) -> int:
+        """Count all that match, whatever the page."""
         ...
 
     async def update(self, assistant_id: str, patch: AssistantPatch) -> Assistant:

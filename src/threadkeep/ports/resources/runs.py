@@ -1,7 +1,7 @@
 """Runs. The rows are the queue: who executes a run is its ``owner`` under a lease."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from threadkeep.model.deliveries import NewDelivery
 from threadkeep.model.queries import Listing, RunQuery
@@ -39,12 +39,30 @@ class RunRepo(Protocol):
         """
         ...
 
-    async def get(self, run_id: str, *, thread_id: str | None = None) -> Run | None:
-        """Read one, or ``None``; with a thread id, only if it is that thread's."""
+    async def get(
+        self,
+        run_id: str,
+        *,
+        thread_id: str | None = None,
+        enforced_metadata: Mapping[str, Any] | None = None,
+    ) -> Run | None:
+        """Read one, or ``None``; with a thread id, only if it is that thread's.
+
+        With enforced metadata, only if its thread's metadata contains it: a run is its thread
+        owner's.
+        """
+        ...
+
+    async def latest_of(self, thread_id: str) -> Run | None:
+        """Read a thread's newest run by (created_at, run_id), or ``None``."""
         ...
 
     async def search(self, query: RunQuery) -> Listing[Run]:
-        """Read a page, newest first."""
+        """Read a page, newest first, of one thread or of all."""
+        ...
+
+    async def count(self, query: RunQuery) -> int:
+        """Count all that match, whatever the page."""
         ...
 
     async def claim(self, claim: Claim, *, limit: int) -> Sequence[Run]:

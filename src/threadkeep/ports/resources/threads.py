@@ -21,12 +21,46 @@ class ThreadRepo(Protocol):
         """
         ...
 
-    async def get(self, thread_id: str) -> Thread | None:
-        """Read one, or ``None``; an expired one reads until it is swept."""
+    async def get(
+        self, thread_id: str, *, enforced_metadata: Mapping[str, Any] | None = None
+    ) -> Thread | None:
+        """Read one, or ``None``; an expired one reads until it is swept.
+
+        With enforced metadata, only one that contains it.
+        """
         ...
 
     async def search(self, query: ThreadQuery) -> Listing[Thread]:
-        """Read a page, ties broken by id in the same direction."""
+        """Read a page, ties broken by id in the same direction.
+
+        Of what ``ThreadQuery.select`` leaves out nothing is read: it is empty in the rows.
+        """
+        ...
+
+    async def count(self, query: ThreadQuery) -> int:
+        """Count all that match, whatever the page."""
+        ...
+
+    async def copy(
+        self, thread_id: str, *, copy_id: str, ttl_minutes: float | None = None
+    ) -> Thread:
+        """Insert a thread with metadata, config, values, interrupts, error and head of another.
+
+        It has times and a lifetime of its own, and no runs; of a busy thread, it has the status
+        that the last run left. Checkpoints are copied by the saver.
+
+        Raises:
+            NotFoundError: No such thread.
+            AlreadyExistsError: The copy's id is taken; the present row is untouched.
+            InvalidRequestError: The lifetime is not a positive number of minutes.
+        """
+        ...
+
+    async def list_expired(self, *, limit: int | None = None) -> Sequence[str]:
+        """Read the ids of threads whose lifetime is over, longest first, then by id.
+
+        It is over at its very moment. At most a page of them; a full one means look again.
+        """
         ...
 
     async def update(

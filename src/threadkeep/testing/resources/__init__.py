@@ -6,8 +6,10 @@ case names a driver, and none is skipped. The cases are coroutines run by anyio'
 """
 
 from threadkeep.testing.resources.assistants import AssistantSuite
+from threadkeep.testing.resources.concurrency import ConcurrencySuite
 from threadkeep.testing.resources.crons import CronSuite
 from threadkeep.testing.resources.deliveries import DeliverySuite, OutboxSuite
+from threadkeep.testing.resources.erasure import ErasureSuite
 from threadkeep.testing.resources.filters import FilterSuite
 from threadkeep.testing.resources.firing import FiringSuite
 from threadkeep.testing.resources.idempotency import IdempotencySuite
@@ -16,19 +18,26 @@ from threadkeep.testing.resources.items import ItemSuite
 from threadkeep.testing.resources.lifetimes import LifetimeSuite
 from threadkeep.testing.resources.multitask import MultitaskSuite
 from threadkeep.testing.resources.namespaces import NamespaceSuite
-from threadkeep.testing.resources.paging import PagingSuite
+from threadkeep.testing.resources.ownership import OwnershipSuite
+from threadkeep.testing.resources.paging import CountSuite, PagingSuite
 from threadkeep.testing.resources.queue import QueueSuite
 from threadkeep.testing.resources.runs import RunSuite
 from threadkeep.testing.resources.settling import SettlingSuite
 from threadkeep.testing.resources.suite import PAGE_SIZE
+from threadkeep.testing.resources.thread_copies import ThreadCopySuite
+from threadkeep.testing.resources.thread_lifetimes import ThreadLifetimeSuite
 from threadkeep.testing.resources.threads import ThreadSuite
+from threadkeep.testing.resources.unicode import UnicodeSuite
 from threadkeep.testing.resources.values import ValueSuite
 
 __all__ = [
     "PAGE_SIZE",
     "AssistantSuite",
+    "ConcurrencySuite",
+    "CountSuite",
     "CronSuite",
     "DeliverySuite",
+    "ErasureSuite",
     "FilterSuite",
     "FiringSuite",
     "IdempotencySuite",
@@ -38,10 +47,14 @@ __all__ = [
     "MultitaskSuite",
     "NamespaceSuite",
     "OutboxSuite",
+    "OwnershipSuite",
     "PagingSuite",
     "QueueSuite",
     "RunSuite",
     "SettlingSuite",
+    "ThreadCopySuite",
+    "ThreadLifetimeSuite",
     "ThreadSuite",
+    "UnicodeSuite",
     "ValueSuite",
 ]

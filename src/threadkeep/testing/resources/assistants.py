@@ -215,3 +215,11 @@ class AssistantSuite(ResourceSuite):
         hostile = AssistantQuery(sort_by="name; DROP TABLE")  # type: ignore[arg-type]
         with pytest.raises(InvalidRequestError):
             await store.assistants.search(hostile)
+
+    async def test_count_ignores_the_page(self, store: ResourceStore) -> None:
+        for number in range(5):
+            new = new_assistant(f"a{number}", metadata={"even": number % 2 == 0})
+            await store.assistants.create(new)
+        assert await store.assistants.count(AssistantQuery(limit=1, offset=3)) == 5
+        assert await store.assistants.count(AssistantQuery(metadata={"even": True})) == 3
+        assert await store.assistants.count(AssistantQuery(name="no such")) == 0

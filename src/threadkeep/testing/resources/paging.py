@@ -9,9 +9,19 @@ import pytest
 from threadkeep.errors import InvalidRequestError
 from threadkeep.model.assistants import AssistantPatch
 from threadkeep.model.items import ItemQuery, NamespaceQuery
-from threadkeep.model.queries import AssistantQuery, Listing, RunQuery, ThreadQuery, VersionQuery
+from threadkeep.model.queries import (
+    AssistantQuery,
+    CronQuery,
+    DeliveryQuery,
+    Listing,
+    RunQuery,
+    ThreadQuery,
+    VersionQuery,
+)
 from threadkeep.ports.resources import ResourceStore
 from threadkeep.testing.resources.builders import add_thread, enqueue, new_assistant
+from threadkeep.testing.resources.crons import add_cron
+from threadkeep.testing.resources.deliveries import new_delivery
 from threadkeep.testing.resources.suite import PAGE_SIZE, ResourceSuite
 
 Lister = Callable[..., Awaitable[Listing[Any]]]
@@ -56,6 +66,16 @@ async def _items(store: ResourceStore) -> None:
         await store.items.put((f"n{number:03}",), "k", {"x": 1})
 
 
+async def _crons(store: ResourceStore) -> None:
+    for number in range(TOTAL):
+        await add_cron(store, f"c{number:03}")
+
+
+async def _deliveries(store: ResourceStore) -> None:
+    for number in range(TOTAL):
+        await store.deliveries.add(new_delivery(f"d{number:03}"))
+
+
 LISTS = [
     Listed(
         "assistants",
@@ -91,6 +111,16 @@ LISTS = [
         "items",
         _items,
         lambda store: lambda **cut: store.items.search(ItemQuery(filter={"x": 1}, **cut)),
+    ),
+    Listed(
+        "crons",
+        _crons,
+        lambda store: lambda **cut: store.crons.search(CronQuery(**cut)),
+    ),
+    Listed(
+        "deliveries",
+        _deliveries,
+        lambda store: lambda **cut: store.deliveries.search(DeliveryQuery(run_id="r1", **cut)),
     ),
     Listed(
         "namespaces",
@@ -170,3 +200,19 @@ class PagingSuite(ResourceSuite):
         for cut in ({"limit": -1}, {"offset": -1}, {"limit": -(2**70)}):
             with pytest.raises(InvalidRequestError):
                 await listed.page(store)(**cut)
+
+
+class CountSuite(ResourceSuite):
+    """What a count is: of everything, whatever the page bound."""
+
+    async def test_a_count_is_not_bounded(self, store: ResourceStore) -> None:
+        for fill in (_assistants, _threads, _crons):
+            await fill(store)
+        await enqueue(store, "r", "t000")
+        for number in range(TOTAL - 1):
+            await enqueue(store, f"r{number:03}", "t001")
+        assert await store.assistants.count(AssistantQuery()) == TOTAL
+        assert await store.threads.count(ThreadQuery(limit=0)) == TOTAL
+        assert await store.runs.count(RunQuery(statuses=["pending"])) == TOTAL
+        assert await store.runs.count(RunQuery(thread_id="t000")) == 1
+        assert await store.crons.count(CronQuery(offset=TOTAL)) == TOTAL

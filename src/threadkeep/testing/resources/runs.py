@@ -15,6 +15,7 @@ from threadkeep.testing.resources.builders import (
     OWNER,
     add_thread,
     enqueue,
+    finish,
     new_run,
     start,
     state,
@@ -168,6 +169,64 @@ class RunSuite(ResourceSuite):
         await add_thread(store, "t2")
         await enqueue(store, "r1", "t2")
         assert await found(store, RunQuery(thread_id="t1", limit=1)) == []
+
+    async def test_the_latest_of_a_thread_is_by_creation_then_id(
+        self, store: ResourceStore, clock: ManualClock
+    ) -> None:
+        await add_thread(store)
+        await add_thread(store, "t2")
+        assert await store.runs.latest_of("t1") is None
+        for run_id in ("b", "c", "a"):
+            await enqueue(store, run_id)
+        clock.advance(1)
+        await enqueue(store, "elsewhere", "t2")
+        for _ in range(2):
+            latest = await store.runs.latest_of("t1")
+            assert latest == await store.runs.get("c")
+        clock.advance(-5)
+        await enqueue(store, "z")
+        latest = await store.runs.latest_of("t1")
+        assert latest is not None
+        assert latest.run_id == "c"
+        assert await store.runs.latest_of("nobody") is None
+
+    async def test_what_a_run_was_made_with_stays_through_its_life(
+        self, store: ResourceStore
+    ) -> None:
+        kwargs = {
+            "base": None,
+            "plan": {"back_to": {"checkpoint_id": None}, "displaced": ["r0"]},
+            "input": {"é": [1, {"x": False}]},
+        }
+        await add_thread(store)
+        await store.runs.admit(new_run(kwargs=kwargs), claim=None)
+        (run,) = await store.runs.claim(OWNER, limit=1)
+        assert run.kwargs == kwargs
+        assert "base" in run.kwargs
+        await store.runs.extend(OWNER, ["r1"])
+        await store.runs.request_cancel("r1", "rollback")
+        settled = await finish(store, run)
+        assert settled is not None
+        assert settled.kwargs == kwargs
+        held = await store.runs.get("r1")
+        assert held is not None
+        assert held.kwargs == kwargs
+        assert list(held.kwargs) == list(kwargs)
+
+    async def test_a_run_made_with_nothing_has_nothing(self, store: ResourceStore) -> None:
+        await add_thread(store)
+        await enqueue(store)
+        run = await store.runs.get("r1")
+        assert run is not None
+        assert run.kwargs == {}
+
+    async def test_count_ignores_the_page(self, store: ResourceStore) -> None:
+        await add_thread(store)
+        for number in range(5):
+            await enqueue(store, f"r{number}", metadata={"even": number % 2 == 0})
+        assert await store.runs.count(RunQuery(limit=1, offset=3)) == 5
+        assert await store.runs.count(RunQuery(metadata={"even": True})) == 3
+        assert await store.runs.count(RunQuery(statuses=[])) == 0
 
     async def test_search_over_all_threads(self, store: ResourceStore) -> None:
         for number in (1, 2, 3):
