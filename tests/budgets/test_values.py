@@ -14,6 +14,7 @@ from threadkeep.ports.drivers import open_driver
 from threadkeep.testing.saver_steps import checkpoint, config
 
 STEPS = 40
+TEXT_STEP_BYTES = 1300  # 1 KB of prose, the pieces' addresses, the checkpoint
 TABLE_STEP_BYTES = 1600  # one value of 150 bytes, its leaf, the nodes above it, the checkpoint
 
 
@@ -96,3 +97,35 @@ def test_a_put_by_a_saver_that_knows_nothing_hands_over_what_is_new(store: Count
         saver = DocumentCheckpointSaver(store)
         at = saver.put(at, checkpoint({"v": value}, {"v": step}), {}, {})
         assert handed(store) < 2 * TABLE_STEP_BYTES
+
+
+@pytest.mark.parametrize("kind", [str, bytes])
+@pytest.mark.parametrize("writes", [False, True])
+def test_a_step_on_a_text_costs_the_same_at_any_length(
+    store: CountingStore, writes: bool, kind: type
+) -> None:
+    def add(value: Any, step: int) -> Any:
+        more = prose(f"step {step}", 1000)
+        return value + (more if kind is str else more.encode())
+
+    costs = []
+    for count in (100_000, 2_000_000):
+        text = prose("text", 50_000) * (count // 50_000)
+        value: Any = text if kind is str else text.encode()
+        costs.append(mean_step(store, value, add, writes=writes))
+        store = CountingStore(open_driver("memory://").documents())
+    assert max(costs) < TEXT_STEP_BYTES
+    assert costs[1] < 1.1 * costs[0]
+
+
+def test_a_text_that_grows_by_a_word_at_a_time_is_not_stored_word_by_word(
+    store: CountingStore,
+) -> None:
+    saver, at, text = DocumentCheckpointSaver(store), config(), prose("text", 4000)
+    for step in range(400):
+        text += f"word {step} "
+        at = saver.put(at, checkpoint({"v": text}, {"v": step}), {}, {})
+    read = DocumentCheckpointSaver(store).get_tuple(at)
+    assert read is not None
+    assert read.checkpoint["channel_values"]["v"] == text
+    assert handed(store) < 400 * 700

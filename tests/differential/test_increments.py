@@ -142,6 +142,54 @@ class History:
             assert repr(found.checkpoint["channel_values"]["v"]) == value
 
 
+texts_of_any_size = st.builds(
+    lambda text, times: text * times, texts, st.sampled_from([1, 1, 20, 100, 300])
+)
+edits = st.tuples(
+    st.sampled_from(["append", "append", "append", "prepend", "cut", "insert", "other", "bytes"]),
+    anywhere,
+    texts_of_any_size,
+)
+
+
+def edited(value: str | bytes, change: Step) -> str | bytes:
+    kind, place, new = change
+    if kind == "bytes":
+        return value.encode() if isinstance(value, str) else value.decode()
+    if isinstance(value, bytes):
+        return edited(value.decode(), change).encode()  # type: ignore[union-attr]
+    at = place % (len(value) + 1)
+    parts = {
+        "append": (value, new),
+        "prepend": (new, value),
+        "cut": (value[:at],),
+        "insert": (value[:at], new, value[at:]),
+        "other": (new,),
+    }
+    return "".join(parts[kind])
+
+
+@exactly
+@given(
+    texts_of_any_size,
+    st.booleans(),
+    st.lists(
+        st.tuples(edits, st.sampled_from(["put", "put", "write first", "restart", "read"])),
+        max_size=12,
+    ),
+)
+def test_any_history_of_a_text_comes_back(
+    value: str | bytes, inside: bool, then: list[tuple[Step, str]]
+) -> None:
+    with history_of() as history:
+        for change, way in [(("insert", 0, ""), "put"), *then]:
+            if way == "read":
+                history.last()
+            value = edited(value, change)
+            history.put({"rows": ["one"], "text": value} if inside else value, way)
+        history.check()
+
+
 @exactly
 @given(
     st.dictionaries(keys, values, max_size=3),

@@ -195,6 +195,8 @@ class State(TypedDict, total=False):
     rows: Annotated[list[Any], add]
     table: list[Any]
     data: dict[str, Any]
+    index: dict[Any, Any]
+    notes: str
     done: int
     log: Annotated[list[Any], DeltaChannel(extend, snapshot_frequency=4)]
     names: Annotated[list[Any], DeltaChannel(extend)]
@@ -233,6 +235,9 @@ class Script:
                 self.edit_unreturned,
                 self.rewrite_table,
                 self.edit_data,
+                self.edit_index,
+                self.write_notes,
+                self.write_notes,
             )
         )
         return change(state)
@@ -283,6 +288,26 @@ class Script:
         data[self.random.choice("abc")] = [self.message() for _ in range(12)]
         data["text"] = "t" * self.random.choice((3, 3000))
         return {"data": data}
+
+    def edit_index(self, state: State) -> State:
+        """Change a dict of many keys, in place or not, and its order."""
+        index = state.get("index") or {f"k{number}": [self.row()] for number in range(90)}
+        key = self.random.choice(list(index))
+        way = self.random.randrange(4)
+        if way == 0:
+            index[key].append(self.row())
+        elif way == 1:
+            index = {**index, self.made: [self.message()]}
+        elif way == 2:
+            index[key] = index.pop(key)
+        else:
+            index = {other: inner for other, inner in index.items() if other != key}
+        return {"index": index}
+
+    def write_notes(self, state: State) -> State:
+        notes = state.get("notes", "notes " * 500)
+        cut = self.random.choice((len(notes), len(notes), len(notes), 2900, 7))
+        return {"notes": f"{notes[:cut]}{self.made} é " + "more " * self.random.choice((1, 300))}
 
 
 def build(script: Script, saver: BaseCheckpointSaver[Any]) -> Any:

@@ -10,6 +10,7 @@ the document's ``refs``:
     ``Tree``      [root, run, ...]        the next address is the root if root is 1, not if 0; a
                                           run is a number of elements by address, or one plain
     ``Snapshot``  [root, run, ...]        the same, root being 3 or 2
+    ``Text``      [root, run, ...]        the same, root being 5 or 4
     ``Keyed``     {key: entry, ...}       a dict, each value for itself
 
 A key of a dict that is text stands as it is, as bin where it holds lone surrogates.
@@ -34,7 +35,7 @@ class Blob(NamedTuple):
     ref: bytes
 
 
-_ROOT, _SNAPSHOT = 1, 2  # of a packed list's form: it has a root; it stands in the wrapper
+_ROOT, _SNAPSHOT, _TEXT = 1, 2, 4  # of a packed list's form: it has a root; what it is of
 
 Mark = bytes | Inline  # an element: its address, or itself
 
@@ -57,6 +58,12 @@ class Snapshot(NamedTuple):
     tree: Tree
 
 
+class Text(NamedTuple):
+    """A long text, or bytes, in pieces: the value is what the list's elements give joined."""
+
+    tree: Tree
+
+
 class Keyed(NamedTuple):
     """A dict whose values are told apart."""
 
@@ -71,7 +78,7 @@ class Table(NamedTuple):
 
 Key = str | int  # of a dict whose items are told apart; never a subclass of either
 
-Entry = Inline | Blob | Tree | Snapshot | Keyed | Table | None
+Entry = Inline | Blob | Tree | Snapshot | Text | Keyed | Table | None
 
 
 def names_of(entry: Entry) -> Iterator[bytes]:
@@ -79,7 +86,7 @@ def names_of(entry: Entry) -> Iterator[bytes]:
     match entry:
         case Blob(ref) | Table(ref):
             yield ref
-        case Tree(root, tail) | Snapshot(Tree(root, tail)):
+        case Tree(root, tail) | Snapshot(Tree(root, tail)) | Text(Tree(root, tail)):
             yield from (mark for mark in (root, *tail) if isinstance(mark, bytes))
         case Keyed(entries):
             for _, inner in entries:
@@ -142,16 +149,13 @@ def pack(entry: Entry, refs: list[bytes]) -> Any:
             return None
         case Inline(plain):
             return plain
-        case Blob(ref):
+        case Blob(ref) | Table(ref):
             refs.append(ref)
-            return 0
-        case Table(root):
-            refs.append(root)
-            return 1
+            return int(isinstance(entry, Table))
         case Tree():
             return _pack_tree(entry, 0, refs)
-        case Snapshot(tree):
-            return _pack_tree(tree, _SNAPSHOT, refs)
+        case Snapshot(tree) | Text(tree):
+            return _pack_tree(tree, _TEXT if isinstance(entry, Text) else _SNAPSHOT, refs)
         case Keyed(entries):
             return {pack_key(key): pack(inner, refs) for key, inner in entries}
 
@@ -174,6 +178,8 @@ def unpack(packed: Any, refs: Iterator[bytes]) -> Entry:
         case [int(form), *runs]:
             root = _next(refs) if form & _ROOT else None
             tree = Tree(root, tuple(unpack_marks(runs, refs)))
+            if form & _TEXT:
+                return Text(tree)
             return Snapshot(tree) if form & _SNAPSHOT else tree
         case dict():
             return Keyed(

@@ -7,12 +7,14 @@ from typing import Any
 from threadkeep.checkpoints import metadata as metadata_documents
 from threadkeep.checkpoints.codec import Codec
 from threadkeep.checkpoints.dicts import watch_table
-from threadkeep.checkpoints.entries import Entry, Keyed, Table, Tree
+from threadkeep.checkpoints.entries import Blob, Entry, Keyed, Table, Text, Tree
 from threadkeep.checkpoints.known import Known, Place
+from threadkeep.checkpoints.lists import Listing
 from threadkeep.checkpoints.reading import Documents, Reader, gather, naming, still_stored
 from threadkeep.checkpoints.recall import record_of, row_of
 from threadkeep.checkpoints.rows import Row
 from threadkeep.checkpoints.steps import Steps
+from threadkeep.checkpoints.texts import is_long, join, watch_text
 from threadkeep.checkpoints.values import Memory, Path, watch
 from threadkeep.checkpoints.writes import pending, read_writes
 from threadkeep.errors import CorruptionError
@@ -183,6 +185,17 @@ def _watched(path: Path, entry: Entry, reader: Reader, lists: dict[Path, Memory]
             inner = reader.made(items.marks)
             lists[path] = watch_table(inner, items)
             return dict(zip(items.keys, inner, strict=True))
+        case Text(tree):
+            listing = reader.listing(tree)
+            pieces = reader.elements(listing)
+            text = join(pieces)
+            lists[path] = watch_text(text, listing, pieces)
+            return text
+        case Blob(ref):
+            value = reader.value(entry)
+            if is_long(value):
+                lists[path] = watch_text(value, Listing([ref]), [value])
+            return value
         case Keyed(entries):
             return {key: _watched((*path, key), inner, reader, lists) for key, inner in entries}
     return reader.value(entry)

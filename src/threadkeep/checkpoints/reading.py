@@ -10,12 +10,23 @@ from typing import Any
 
 from threadkeep.checkpoints import bodies
 from threadkeep.checkpoints.codec import Codec
-from threadkeep.checkpoints.entries import Blob, Entry, Inline, Keyed, Mark, Snapshot, Table, Tree
+from threadkeep.checkpoints.entries import (
+    Blob,
+    Entry,
+    Inline,
+    Keyed,
+    Mark,
+    Snapshot,
+    Table,
+    Text,
+    Tree,
+)
 from threadkeep.checkpoints.known import Known
 from threadkeep.checkpoints.lists import Listing, read
 from threadkeep.checkpoints.steps import Fetch, Steps
 from threadkeep.checkpoints.tables import Items
 from threadkeep.checkpoints.tables import read as read_table
+from threadkeep.checkpoints.texts import join
 from threadkeep.checkpoints.values import SNAPSHOT
 from threadkeep.errors import CorruptionError, SchemaTooNewError, ThreadkeepError
 from threadkeep.ports.documents import CHECKPOINTS, Document, Fetched, Find, Is, Page
@@ -212,10 +223,8 @@ class Reader:
                 return self.codec.load(plain)
             case Blob(ref):
                 return self._element(ref)
-            case Tree():
-                return self.elements(self.listing(entry))
-            case Snapshot(tree):
-                return SNAPSHOT(self.elements(self.listing(tree)))
+            case Tree() | Snapshot() | Text():
+                return self._of_elements(entry)
             case Table(root):
                 items = self.items(root)
                 return dict(zip(items.keys, self.made(items.marks), strict=True))
@@ -232,6 +241,12 @@ class Reader:
             return self.value(entry)
         except CorruptionError as error:
             raise CorruptionError(f"{name}: {error}") from error
+
+    def _of_elements(self, entry: Tree | Snapshot | Text) -> Any:
+        if isinstance(entry, Tree):
+            return self.elements(self.listing(entry))
+        elements = self.elements(self.listing(entry.tree))
+        return join(elements) if isinstance(entry, Text) else SNAPSHOT(elements)
 
     def _element(self, mark: Mark) -> Any:
         if isinstance(mark, Inline):

@@ -2,7 +2,8 @@
 
 Lists are told apart by element, also in LangGraph's wrapper for delta channels, and dicts that
 hold lists or are large by key, those of many keys one level deeper too. Only ``list`` and ``dict``
-themselves are: a subclass goes to the serializer as it is.
+themselves are: a subclass goes to the serializer as it is. A long text that goes on from the one
+before it is stored as what was added.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,6 +23,7 @@ from threadkeep.checkpoints.drafts import INLINE_BYTES, Draft
 from threadkeep.checkpoints.entries import Entry, Inline, Keyed, Mark, Snapshot, Tree
 from threadkeep.checkpoints.lists import Listing, arrange
 from threadkeep.checkpoints.prints import Print, Prints, Taken, print_of, take
+from threadkeep.checkpoints.texts import TextMemory, encode_text, is_long
 
 # What LangGraph wraps the stated value of a ``DeltaChannel`` in; its older releases have none.
 SNAPSHOT: Any = getattr(serde_types, "_DeltaSnapshot", None)
@@ -60,7 +62,7 @@ class ListMemory:
             yield from (mark for mark in self.listing.marks if isinstance(mark, bytes))
 
 
-Memory = ListMemory | TableMemory
+Memory = ListMemory | TableMemory | TextMemory
 Memories = Mapping[Path, Memory]
 _NO_LIST = ListMemory(Listing())
 
@@ -80,7 +82,7 @@ def encode(value: Any, path: Path, draft: Draft, old: Memories) -> tuple[Entry, 
         old: Values of the checkpoint before, to share with.
 
     Returns:
-        The entry, and what to remember of its lists and tables.
+        The entry, and what to remember of its lists, tables and long texts.
     """
     if type(value) is list:
         return _encode_list(value, path, draft, old)
@@ -90,6 +92,10 @@ def encode(value: Any, path: Path, draft: Draft, old: Memories) -> tuple[Entry, 
             return Snapshot(entry), lists
     if type(value) is dict:
         return _encode_dict(value.copy(), path, draft, old)  # another thread may change it
+    if is_long(value):
+        before = old.get(path)
+        text, memory = encode_text(value, draft, before if isinstance(before, TextMemory) else None)
+        return text, {path: memory}
     return draft.value(draft.codec.dump(value)), {}
 
 
@@ -105,6 +111,8 @@ def goes_on(value: Any, path: Path, memory: Memory) -> bool:
         value = value.get(key) if type(value) is dict else None
     if isinstance(memory, ListMemory):
         return type(value) is list and memory.prints.unchanged(value[:1]) == 1
+    if isinstance(memory, TextMemory):
+        return is_long(value) and memory.shared(value) > 0
     return type(value) is dict and can_be_table(value)
 
 

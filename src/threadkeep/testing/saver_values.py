@@ -1,11 +1,12 @@
 """Cases of the saver suite on values of many parts: whatever changes in them comes back as it was.
 
-A large dict changes a key, gains and loses some, and is put in another order.
+A large dict changes a key, gains and loses some, and is put in another order. A long text grows.
 """
 
 from typing import Any
 
 import pytest
+from langchain_core.runnables import RunnableConfig
 
 from threadkeep.testing.saver_steps import Saver, config, found, put, values_of
 
@@ -77,6 +78,9 @@ CHANGES = (
     _clear,
     _keep_a_few,
 )
+
+
+TEXT = "".join(f"{number} é😀\x00 words, and more of them. " for number in range(200))
 
 
 @pytest.mark.anyio
@@ -155,3 +159,48 @@ class ValueCases:
         for thread in ("t1", "t2"):
             read = (await values_of(saver, config(thread)))["d"]
             assert (list(read), read) == (list(value), value)
+
+    @pytest.mark.parametrize("kind", [str, bytes])
+    @pytest.mark.parametrize("inside", [False, True])
+    async def test_a_text_that_grows_comes_back_at_every_step(
+        self, saver: Saver, kind: type, inside: bool
+    ) -> None:
+        text = ""
+        steps: list[tuple[RunnableConfig, Any]] = []
+        for step in range(40):
+            text += TEXT if step in (1, 30) else f"{step} added é " * (step % 7)
+            made: Any = text if kind is str else text.encode()
+            state = {"rows": ["one"], "text": made} if inside else made
+            if step % 2 and steps:
+                await saver.aput_writes(steps[-1][0], [("t", state)], "task")
+            if step == 20:
+                await values_of(saver, steps[-1][0])
+            at = await put(saver, {"t": state}, {"t": step}, steps[-1][0] if steps else None)
+            steps.append((at, state))
+        for at, state in steps:
+            assert (await values_of(saver, at))["t"] == state
+        listed = [one.checkpoint["channel_values"]["t"] async for one in saver.alist(config())]
+        assert listed == [state for _, state in reversed(steps)]
+
+    async def test_a_text_that_is_edited_comes_back(self, saver: Saver) -> None:
+        texts = [TEXT, TEXT + TEXT, TEXT + "x", "x" + TEXT, TEXT[:-9], TEXT.replace("9 é", "8")]
+        texts += [TEXT.upper(), TEXT, "", TEXT]
+        steps = [await put(saver, {"t": texts[0]}, {"t": 0})]
+        for step, text in enumerate(texts[1:], start=1):
+            steps.append(await put(saver, {"t": text}, {"t": step}, steps[-1]))
+        for at, text in zip(steps, texts, strict=True):
+            assert (await values_of(saver, at))["t"] == text
+
+    async def test_copied_and_pruned_threads_keep_their_texts(self, saver: Saver) -> None:
+        at, text = None, TEXT
+        for step in range(30):
+            text += f"{step} " + "more " * 120
+            at = await put(saver, {"t": text}, {"t": step}, at)
+        await saver.acopy_thread("t1", "t2")
+        await saver.aprune(["t2"])
+        for thread in ("t1", "t2"):
+            assert (await values_of(saver, config(thread)))["t"] == text
+        fork = config("t2", checkpoint_id=at["configurable"]["checkpoint_id"] if at else "")
+        grown = await put(saver, {"t": text + "fork"}, {"t": 99}, fork)
+        await saver.aprune(["t2"])
+        assert (await values_of(saver, grown))["t"] == text + "fork"
