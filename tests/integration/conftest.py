@@ -1,5 +1,6 @@
 """A server that the tests over HTTP share; each test makes threads and labels of its own."""
 
+import contextlib
 from collections.abc import Iterator
 from uuid import uuid4
 
@@ -10,14 +11,23 @@ from langgraph_sdk.client import LangGraphClient, SyncLangGraphClient
 
 from tests.integration.http_graphs import graphs
 from tests.integration.http_server import serve
+from tests.servers.postgres import Databases
 
 
-@pytest.fixture(scope="session")
-def http_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a server on a SQLite file."""
-    database = tmp_path_factory.mktemp("http") / "threadkeep.db"
-    with serve(graphs(), f"sqlite:///{database}", heartbeat_seconds=0.2) as url:
-        yield url
+@pytest.fixture(
+    scope="session", params=["sqlite", pytest.param("postgres", marks=pytest.mark.servers)]
+)
+def http_url(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """The address of a server on a SQLite file, and of one on PostgreSQL."""
+    with contextlib.ExitStack() as stack:
+        if request.param == "sqlite":
+            database = f"sqlite:///{tmp_path_factory.mktemp('http') / 'threadkeep.db'}"
+        else:
+            databases: Databases = request.getfixturevalue("postgres_databases")
+            database = stack.enter_context(databases.new())
+        yield stack.enter_context(serve(graphs(), database, heartbeat_seconds=0.2))
 
 
 @pytest.fixture
