@@ -52,7 +52,7 @@ from threadkeep.services.state import StateService
 from threadkeep.services.threads import ThreadService
 
 SWITCH_SECONDS = 0.001  # the loop waits at most so long for each thread that computes
-DRAIN_SECONDS = 5.0  # that runs get to end by themselves when the server stops
+DRAIN_SECONDS = 5.0  # that runs get to end by themselves when an app is closed
 RESTART_SECONDS = 1.0  # before background work that broke off begins anew
 SYSTEM = {"created_by": "system"}  # metadata of the assistant that each graph has, as LangGraph's
 
@@ -71,6 +71,7 @@ class Plan:
         graphs: Graphs given in code, by graph id, where there is no project.
         store: Long-term memory given in code; else ours on the database.
         checkpointer: A saver given in code; else ours on the database.
+        drain_seconds: What runs get to end by themselves when the server stops.
     """
 
     settings: Settings
@@ -78,6 +79,7 @@ class Plan:
     graphs: Mapping[str, Any] | None = None
     store: BaseStore | None = None
     checkpointer: Saver | None = None
+    drain_seconds: float = DRAIN_SECONDS
 
 
 class Runtime:
@@ -96,6 +98,8 @@ class Runtime:
         resources: ResourceStore,
         executor: Executor,
         on_graph: OnSettled | None,
+        *,
+        drain_seconds: float,
     ) -> None:
         self.app = app
         self.services = services
@@ -103,6 +107,7 @@ class Runtime:
         self._graphs = graphs
         self._resources = resources
         self._on_graph = on_graph
+        self._drain_seconds = drain_seconds
 
     async def load(self) -> None:
         """Load the graphs that are not loaded yet."""
@@ -110,7 +115,7 @@ class Runtime:
 
     async def drain(self) -> None:
         """Start no more runs, and return once none executes; see ``Executor.drain``."""
-        await self._executor.drain(grace_seconds=DRAIN_SECONDS)
+        await self._executor.drain(grace_seconds=self._drain_seconds)
 
     async def reload(self, project: Project, changed: Sequence[Path]) -> None:
         """Load the graphs of a project in place of those there are, from the code on disk.
@@ -173,13 +178,21 @@ async def open_runtime(plan: Plan, *, on_graph: OnSettled | None = None) -> Asyn
         services = _services(resources, graphs, runs, saver, store)
         await _ensure_assistants(resources, graphs)
         app = _app(services, settings, project)
-        runtime = Runtime(app, services, graphs, resources, executor, on_graph)
+        runtime = Runtime(
+            app,
+            services,
+            graphs,
+            resources,
+            executor,
+            on_graph,
+            drain_seconds=plan.drain_seconds,
+        )
         leases = Leases(executor, resources)
         _in_background(
             stack, partial(sweep_items, resources.items, every_seconds=_sweep_seconds(project))
         )
         _in_background(stack, leases.run)
-        stack.push_async_callback(executor.drain, grace_seconds=DRAIN_SECONDS)
+        stack.push_async_callback(executor.drain, grace_seconds=plan.drain_seconds)
         _in_background(stack, Worker(executor, resources).run)
         _in_background(stack, runtime.load)
         yield runtime

@@ -1,4 +1,4 @@
-"""A real ``threadkeep dev`` process, and projects for it to serve."""
+"""A real ``threadkeep dev`` or ``up`` process, and projects for it to serve."""
 
 import contextlib
 import json
@@ -22,15 +22,21 @@ POLL_SECONDS = 0.05
 OURS = ("THREADKEEP_", "DATABASE_URI", "POSTGRES_URI", "LANGSMITH_", "LANGCHAIN_")
 
 
+def clean_environment() -> dict[str, str]:
+    """Return this process's environment without settings of a server."""
+    return {name: text for name, text in os.environ.items() if not name.startswith(OURS)}
+
+
 class DevServer:
     """One process; ``events`` are what it said in JSON lines."""
 
-    def __init__(self, folder: Path, *words: str, environment: Mapping[str, str]) -> None:
-        clean = {name: text for name, text in os.environ.items() if not name.startswith(OURS)}
+    def __init__(
+        self, folder: Path, *words: str, command: str, environment: Mapping[str, str]
+    ) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "threadkeep.cli.main", "dev", "--json", "--port", "0", *words],
+            [sys.executable, "-m", "threadkeep.cli.main", command, "--json", "--port", "0", *words],
             cwd=folder,
-            env={**clean, "LANGSMITH_TRACING": "false", **environment},
+            env={**clean_environment(), "LANGSMITH_TRACING": "false", **environment},
             stdout=subprocess.PIPE,
             stderr=(folder / "dev.log").open("a"),
             text=True,
@@ -88,9 +94,11 @@ class DevServer:
 
 
 @contextlib.contextmanager
-def dev_server(folder: Path, *words: str, **environment: str) -> Iterator[DevServer]:
-    """Start ``threadkeep dev`` in a folder, and end it with the block."""
-    server = DevServer(folder, *words, environment=environment)
+def dev_server(
+    folder: Path, *words: str, command: str = "dev", **environment: str
+) -> Iterator[DevServer]:
+    """Start ``threadkeep dev``, or another command, in a folder, and end it with the block."""
+    server = DevServer(folder, *words, command=command, environment=environment)
     try:
         yield server
     finally:

@@ -12,6 +12,9 @@ from threadkeep.errors import ConfigError
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 2024  # as `langgraph dev`, so that clients find it
+UP_PORT = 8123  # as `langgraph up`, which is where a client without an address looks
+DRAIN_SECONDS = 30.0  # less than most process managers wait before they kill
+MAX_DRAIN_SECONDS = 24 * 3600
 LOG_LEVELS = ("CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG")
 EPILOG = (
     "Exit codes: 0 done, 1 it failed, 2 wrong words or configuration, 3 the store contradicts "
@@ -55,6 +58,7 @@ def parser() -> Parser:
     _everywhere(root)
     commands = root.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
     _dev(commands)
+    _up(commands)
     _new(commands)
     return root
 
@@ -80,31 +84,9 @@ def _dev(commands: "argparse._SubParsersAction[Parser]") -> None:
     dev = _command(
         commands, "dev", "Serve the graphs of langgraph.json for development, with hot reload."
     )
-    dev.add_argument(
-        "-c", "--config", default="langgraph.json", metavar="FILE", help="the file (%(default)s)"
-    )
-    dev.add_argument("--host", default=DEFAULT_HOST, help="the address (%(default)s)")
-    dev.add_argument(
-        "--port", type=_port, default=DEFAULT_PORT, help="the port, 0 for any free (%(default)s)"
-    )
+    _served(dev, port=DEFAULT_PORT)
     dev.add_argument("--no-reload", action="store_true", help="do not watch the files")
     dev.add_argument("--no-browser", action="store_true", help="accepted: no browser is opened")
-    dev.add_argument(
-        "--n-jobs-per-worker",
-        type=_jobs,
-        metavar="N",
-        help="runs at the same time (THREADKEEP_JOBS, else 10)",
-    )
-    dev.add_argument(
-        "--server-log-level",
-        type=str.upper,
-        choices=LOG_LEVELS,
-        default="INFO",
-        metavar="LEVEL",
-        help="least level of what is logged (%(default)s)",
-    )
-    dev.add_argument("--ssl-certfile", metavar="FILE", help="serve HTTPS with this certificate")
-    dev.add_argument("--ssl-keyfile", metavar="FILE", help="the certificate's key")
     dev.add_argument(
         "--allow-blocking",
         action="store_true",
@@ -113,6 +95,50 @@ def _dev(commands: "argparse._SubParsersAction[Parser]") -> None:
     for option, (metavar, reason) in REFUSED.items():
         kind = {"metavar": metavar} if metavar else {"action": "store_true"}
         dev.add_argument(option, help=f"refused: {reason}", **kind)  # type: ignore[arg-type]
+
+
+def _up(commands: "argparse._SubParsersAction[Parser]") -> None:
+    up = _command(
+        commands,
+        "up",
+        "Serve the graphs of langgraph.json in production, as one process on the database that "
+        "the environment names; several processes may serve one PostgreSQL database.",
+    )
+    _served(up, port=UP_PORT)
+    up.add_argument(
+        "--drain-seconds",
+        type=_seconds,
+        default=DRAIN_SECONDS,
+        metavar="SECONDS",
+        help="what runs get to end by themselves, once the server is told to stop (%(default)g)",
+    )
+
+
+def _served(command: Parser, *, port: int) -> None:
+    """Add the options of a command that serves."""
+    command.add_argument(
+        "-c", "--config", default="langgraph.json", metavar="FILE", help="the file (%(default)s)"
+    )
+    command.add_argument("--host", default=DEFAULT_HOST, help="the address (%(default)s)")
+    command.add_argument(
+        "--port", type=_port, default=port, help="the port, 0 for any free (%(default)s)"
+    )
+    command.add_argument(
+        "--n-jobs-per-worker",
+        type=_jobs,
+        metavar="N",
+        help="runs at the same time (THREADKEEP_JOBS, else 10)",
+    )
+    command.add_argument(
+        "--server-log-level",
+        type=str.upper,
+        choices=LOG_LEVELS,
+        default="INFO",
+        metavar="LEVEL",
+        help="least level of what is logged (%(default)s)",
+    )
+    command.add_argument("--ssl-certfile", metavar="FILE", help="serve HTTPS with this certificate")
+    command.add_argument("--ssl-keyfile", metavar="FILE", help="the certificate's key")
 
 
 def _new(commands: "argparse._SubParsersAction[Parser]") -> None:
@@ -126,6 +152,18 @@ def _port(text: str) -> int:
 
 def _jobs(text: str) -> int:
     return _whole(text, 1, MAX_JOBS, "a number of runs")
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1
+    if not 0 <= seconds <= MAX_DRAIN_SECONDS:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a number of seconds from 0 to {MAX_DRAIN_SECONDS}"
+        )
+    return seconds
 
 
 def _whole(text: str, least: int, most: int, what: str) -> int:
