@@ -25,6 +25,7 @@
         DocumentTooLargeError        a document is above the backend's size limit
         SchemaTooNewError            the store was written by a newer release
       CorruptionError                stored documents contradict each other
+      SecretNotStoredError           a restored secret is asked for: it was never stored
       RunError                       a run did not end well
         GraphError                   the graph raised
         RunTimeoutError              the run outlived its time limit
@@ -233,6 +234,17 @@ class CorruptionError(ThreadkeepError):
     """Stored documents contradict each other: a reference without its document, a wrong digest."""
 
     code = "corruption"
+
+
+class SecretNotStoredError(ThreadkeepError):
+    """A secret is asked for that was never stored; give it with the config of the new run."""
+
+    code = "secret_not_stored"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this secret was not stored with the checkpoint; give it with the new run's config"
+        )
 
 
 class RunError(ThreadkeepError):

@@ -46,7 +46,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, dict):
         return type(value), {key: plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return type(value), [plain(inner) for inner in value]
+        kind = list if type(value) is tuple else type(value)  # LangGraph's saver forgets tuples
+        return kind, [plain(inner) for inner in value]
     return type(value), value
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from threadkeep import DocumentCheckpointSaver
 from threadkeep.errors import NotFoundError
-from threadkeep.savers.serde import MessageSerializer
+from threadkeep.savers.serde import SafeSerializer
 from threadkeep.testing.saver_steps import checkpoint, config, conversation
 
 
@@ -28,7 +28,7 @@ def test_a_view_with_an_allowlist_reads_its_types_and_shares_the_rest(
     driver: str, tmp_path: Path
 ) -> None:
     url = "memory://" if driver == "memory" else f"sqlite:///{tmp_path}/s.db"
-    strict = MessageSerializer(allowed_msgpack_modules=[("no", "such")])
+    strict = SafeSerializer(allowed_msgpack_modules=[("no", "such")])
     with DocumentCheckpointSaver.from_url(url, serde=strict) as saver:
         view = saver.with_allowlist([(Money.__module__, Money.__name__)])
         assert type(view) is DocumentCheckpointSaver

@@ -16,7 +16,7 @@ from threadkeep.drivers import postgres
 from threadkeep.errors import CorruptionError, NotFoundError, SchemaTooNewError
 from threadkeep.ports.documents import DocumentStore, Fetched, Scope
 from threadkeep.ports.drivers import DriverOptions, open_driver
-from threadkeep.savers.serde import MessageSerializer
+from threadkeep.savers.serde import SafeSerializer
 from threadkeep.testing.saver_steps import checkpoint, config, conversation
 
 
@@ -158,7 +158,7 @@ def test_filters_on_source_and_step_mean_equality_whatever_the_type(
     assert [(type(step), step) for step in steps] == [(type(step), step) for step in wanted]
 
 
-class Meddling(MessageSerializer):
+class Meddling(SafeSerializer):
     """Does something while a value is serialized, once, as another thread may."""
 
     def __init__(self) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import statistics
+import sys
 import threading
 import time
 import uuid
@@ -11,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from operator import add
 from typing import Annotated, Any, TypedDict
 
+import ormsgpack
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
@@ -20,7 +22,8 @@ from langgraph.types import Command, interrupt
 
 from tests.pains import saver_factories, types_stored
 from threadkeep import DocumentCheckpointSaver
-from threadkeep.errors import ThreadkeepError
+from threadkeep.errors import CorruptionError, ThreadkeepError
+from threadkeep.ports.drivers import open_driver
 from threadkeep.testing.saver_steps import checkpoint, config
 
 Saver = DocumentCheckpointSaver
@@ -188,6 +191,45 @@ def test_p07_a_users_type_comes_back(storage: Storage, name: str) -> None:
     came = round_trip(storage.open(), value)
     assert type(came) is type(value)
     assert came == value
+
+
+def test_p09_a_class_that_moved_is_shown_with_its_data(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saver = storage.open()
+    write(saver, {"v": types_stored.Movable(name="ada")})
+    with monkeypatch.context() as moved:
+        moved.delattr(types_stored, "Movable")
+        found = read(saver)["v"]
+        assert type(found) is not dict
+        assert "ada" in repr(found)
+        write(saver, {"v": found}, version=f"{2:032}.0")
+    assert read(saver)["v"] == types_stored.Movable(name="ada")
+
+
+@pytest.mark.parametrize(
+    ("code", "body"),
+    [
+        (0, ("types_stored", "trip", "one")),
+        (1, ("types_stored", "trip", ["pos"])),
+        (2, ("types_stored", "trip", {"what": "kw"})),
+        (3, ("types_stored", "trip", "meth", "__call__")),
+        (4, ("types_stored", "trip", {"what": "v1"})),
+        (5, ("types_stored", "trip", {"what": "v2"}, "model_validate_json")),
+        *((code, ("types_stored", "trip", {"a": 1}, None, None, None)) for code in range(16, 32)),
+    ],
+)
+def test_p11_a_tampered_value_calls_nothing(code: int, body: tuple[Any, ...]) -> None:
+    saver = DocumentCheckpointSaver(open_driver("memory://").documents())
+    module, *rest = body
+    named = [f"tests.pains.{module}", *rest]
+    evil = ormsgpack.packb(ormsgpack.Ext(code, ormsgpack.packb(named)))
+    types_stored.tripped.clear()
+    before = set(sys.modules)
+    with contextlib.suppress(CorruptionError):
+        assert saver.serde.loads_typed(("msgpack", evil)) != "tripped"
+    assert types_stored.tripped == []
+    assert set(sys.modules) == before
 
 
 def test_p09_a_failed_put_leaves_the_head_whole(storage: Storage) -> None:

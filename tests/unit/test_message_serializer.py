@@ -17,7 +17,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from threadkeep.savers import serde
 
-OURS, LANGGRAPHS = serde.MessageSerializer(), JsonPlusSerializer()
+OURS, LANGGRAPHS = serde.SafeSerializer(), JsonPlusSerializer()
 
 VALUES: list[Any] = [
     HumanMessage("hi"),
@@ -48,11 +48,12 @@ VALUES: list[Any] = [
 
 @pytest.mark.parametrize("value", VALUES, ids=lambda value: type(value).__name__)
 def test_a_value_comes_back_as_langgraph_gives_it_back(value: Any) -> None:
-    stored = OURS.dumps_typed(value)
-    assert stored == LANGGRAPHS.dumps_typed(value)
+    stored = LANGGRAPHS.dumps_typed(value)
+    if b"fromisoformat" not in stored[1]:  # a time is stored with its zone
+        assert OURS.dumps_typed(value) == stored
     ours, theirs = OURS.loads_typed(stored), LANGGRAPHS.loads_typed(stored)
     assert (type(ours), ours, repr(ours)) == (type(theirs), theirs, repr(theirs))
-    assert OURS.dumps_typed(ours) == stored
+    assert OURS.loads_typed(OURS.dumps_typed(value)) == ours
     if hasattr(theirs, "model_fields_set"):
         assert ours.model_fields_set == theirs.model_fields_set
         assert ours.model_copy(update={"id": "9"}) == theirs.model_copy(update={"id": "9"})
@@ -65,11 +66,11 @@ def test_messages_are_read_the_short_way(monkeypatch: pytest.MonkeyPatch) -> Non
     def unwanted(*_arguments: Any) -> Any:
         raise AssertionError
 
-    monkeypatch.setattr(JsonPlusSerializer, "loads_typed", unwanted)
+    monkeypatch.setattr(serde, "decode", unwanted)
     assert OURS.loads_typed(stored) == VALUES[3]
 
 
-def test_a_message_with_other_fields_goes_langgraphs_way() -> None:
+def test_a_message_with_other_fields_goes_the_long_way() -> None:
     _, stored = OURS.dumps_typed(HumanMessage("hi"))
     assert serde._message(stored) is not None
     assert serde._message(stored.replace(b"content", b"contend")) is None
@@ -78,5 +79,5 @@ def test_a_message_with_other_fields_goes_langgraphs_way() -> None:
 
 
 def test_an_allowlist_keeps_the_short_way() -> None:
-    strict = serde.MessageSerializer(allowed_msgpack_modules=[("a", "B")])
-    assert isinstance(strict.with_msgpack_allowlist([("c", "D")]), serde.MessageSerializer)
+    strict = serde.SafeSerializer(allowed_msgpack_modules=[("a", "B")])
+    assert isinstance(strict.with_msgpack_allowlist([("c", "D")]), serde.SafeSerializer)

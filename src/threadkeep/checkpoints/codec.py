@@ -39,6 +39,9 @@ class Serde(Protocol):
     def loads_typed(self, data: tuple[str, bytes]) -> Any: ...  # noqa: D102
 
 
+ERROR = "__error__"  # LangGraph's channel of what a task ended with
+
+
 @dataclass(frozen=True, slots=True)
 class Codec:
     """A serializer and the key of addresses."""
@@ -53,6 +56,15 @@ class Codec:
             return bodies.flag(kind, TYPES.index(name)) + payload
         text = name.encode()
         return bodies.flag(kind, OTHER) + bytes((len(text),)) + text + payload
+
+    def written(self, channel: str, value: Any) -> Any:
+        """Give what a task wrote as it is stored: an exception as its text, as LangGraph has it.
+
+        A serializer without ``errors_as_text`` gets the exception itself.
+        """
+        if channel == ERROR and isinstance(value, BaseException):
+            return repr(value) if getattr(self.serde, "errors_as_text", False) else value
+        return value
 
     def load(self, plain: bytes) -> Any:
         """Make the value of a plain, an object of its own each time.

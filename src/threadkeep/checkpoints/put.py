@@ -160,7 +160,7 @@ def _encode(request: Put, parent: Record | None, draft: Draft) -> _Encoded:
     for channel, value in checkpoint["channel_values"].items():
         if channel in kept:
             continue
-        with storing(f"the value of channel {channel!r}"):
+        with storing(f"the value of channel {channel!r} of thread {request.place[0]!r}"):
             encoded.entries[channel], found = encode(value, (channel,), draft, lists)
         encoded.lists |= found
     for key in checkpoint.keys() - OWN_KEYS:

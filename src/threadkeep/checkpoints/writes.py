@@ -180,8 +180,8 @@ def _encode(request: PutWrites, draft: Draft, old: Memories) -> tuple[Writes, Wr
     special: Writes = {}
     regular: Writes = {}
     for position, (channel, value) in enumerate(request.writes):
-        with storing(f"a write to channel {channel!r}"):
-            entry, _ = encode(value, (channel,), draft, old)
+        with storing(f"a write to channel {channel!r} of thread {request.place[0]!r}"):
+            entry, _ = encode(draft.codec.written(channel, value), (channel,), draft, old)
         if channel in SPECIAL:
             special[SPECIAL[channel]] = channel, entry
         else:

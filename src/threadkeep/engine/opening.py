@@ -20,6 +20,7 @@ from langgraph.store.base import BaseStore
 from langgraph_sdk import runtime as sdk_runtime
 
 from threadkeep.engine.graphs import GraphSpec
+from threadkeep.engine.saving import for_graph
 from threadkeep.errors import GraphLoadError
 
 logger = logging.getLogger(__name__)
@@ -114,7 +115,7 @@ class Source:
             )
         ready = copy.copy(graph)
         if saver is not None and graph.checkpointer is not False:
-            ready.checkpointer = saver
+            ready.checkpointer = for_graph(saver, graph)
         if store is not None:
             ready.store = store
         return ready

@@ -106,6 +106,13 @@ class RunSaver(BaseCheckpointSaver[Any]):
         clone.serde = inner.serde
         return clone
 
+    def for_graph(self, graph: Any) -> "RunSaver":
+        """Return the same over an inner saver that restores the classes of a graph."""
+        clone = copy.copy(self)
+        clone._inner = for_graph(self._inner, graph)
+        clone.serde = clone._inner.serde
+        return clone
+
     def get_next_version(self, current: Any, channel: None) -> Any:
         """Ask the inner saver."""
         return self._inner.get_next_version(current, channel)
@@ -185,6 +192,12 @@ class RunSaver(BaseCheckpointSaver[Any]):
     async def aget_delta_channel_history(self, **kwargs: Any) -> Mapping[str, Any]:
         """Ask the inner saver."""
         return await self._inner.aget_delta_channel_history(**kwargs)
+
+
+def for_graph(saver: Saver, graph: Any) -> Saver:
+    """Return a saver that restores the classes of a graph, where it has such a view."""
+    view = getattr(saver, "for_graph", None)
+    return saver if view is None else view(graph)
 
 
 def saver_for(saver: Saver, *, durability: str) -> Saver:

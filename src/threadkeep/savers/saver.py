@@ -30,9 +30,10 @@ from threadkeep.errors import InvalidRequestError, NotFoundError, ThreadkeepErro
 from threadkeep.model.uuid_times import made_at
 from threadkeep.ports.documents import AsyncDocumentStore, DocumentStore, Scope
 from threadkeep.savers.addresses import address, config_of, text
+from threadkeep.savers.graph_classes import classes_of
 from threadkeep.savers.leases import lease_of
 from threadkeep.savers.opening import Opening
-from threadkeep.savers.serde import MessageSerializer
+from threadkeep.savers.serde import SafeSerializer
 from threadkeep.savers.staging import StagedDocuments
 from threadkeep.savers.versions import next_version
 from threadkeep.savers.whole_threads import WholeThreads
@@ -52,8 +53,8 @@ class DocumentCheckpointSaver(WholeThreads):
             worker threads.
         namespace: With ``agent_id``, whose checkpoints: others do not see them.
         agent_id: See ``namespace``.
-        serde: LangGraph's serializer for values; by default one that writes what its
-            ``JsonPlusSerializer`` writes, and reads messages faster.
+        serde: LangGraph's serializer for values, if another than ``SafeSerializer``, which keeps
+            types and calls nothing.
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class DocumentCheckpointSaver(WholeThreads):
             documents,
             async_documents,
             Scope(namespace, agent_id),
-            serde or MessageSerializer(),
+            serde or SafeSerializer(),
         )
 
     @classmethod
@@ -110,6 +111,23 @@ class DocumentCheckpointSaver(WholeThreads):
             await self._async_documents.setup()
         else:
             await asyncio.to_thread(self._documents.setup)
+
+    def for_graph(self, graph: Any) -> "DocumentCheckpointSaver":
+        """Return a view that restores the classes of a graph's schemas, wherever they were made.
+
+        It shares all this saver knows. Without it a class is restored when it is found by its name
+        in a module that is imported, which those of functions are not.
+
+        Args:
+            graph: A builder, or a compiled graph.
+        """
+        classes = classes_of(graph)
+        given = getattr(self.serde, "with_classes", None)
+        if given is None:
+            return self.with_allowlist({(each.__module__, each.__name__) for each in classes})  # type: ignore[return-value]
+        view = copy.copy(self)
+        view.serde = given(classes)
+        return view
 
     def staged(self) -> "DocumentCheckpointSaver":
         """Return a view for one run whose async writes return before they are durable.

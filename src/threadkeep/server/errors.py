@@ -25,6 +25,7 @@ from threadkeep.errors import (
     NotFoundError,
     NotSupportedError,
     RunError,
+    SecretNotStoredError,
     StorageError,
     ThreadkeepError,
     ThreadStatusError,
@@ -50,6 +51,7 @@ STATUS: dict[type[ThreadkeepError], int] = {
     StorageError: 503,
     DocumentTooLargeError: 413,
     CorruptionError: 500,
+    SecretNotStoredError: 422,
     RunError: 500,
 }
 
