@@ -24,16 +24,16 @@ async def fill(store: ResourceStore, thread_id: str) -> None:
     await enqueue(store, f"pending {thread_id}", thread_id)
     await add_cron(store, thread_id, thread_id=thread_id, principal={"secret": thread_id})
     await store.deliveries.add(new_delivery(thread_id, done.run_id, thread_id))
-    claim = IdempotencyClaim("scope", thread_id, "f", "claim", 60)
-    await store.idempotency.claim(claim)
-    await store.idempotency.record(
-        "scope",
-        thread_id,
-        claim_id="claim",
-        response=ANSWER,
-        run_id=done.run_id,
-        thread_id=thread_id,
-    )
+    for scope, run_id in (("of a run", done.run_id), ("of a thread", None)):
+        await store.idempotency.claim(IdempotencyClaim(scope, thread_id, "f", "claim", 60))
+        await store.idempotency.record(
+            scope,
+            thread_id,
+            claim_id="claim",
+            response=ANSWER,
+            run_id=run_id,
+            thread_id=thread_id,
+        )
 
 
 async def left_of(store: ResourceStore, thread_id: str) -> list[str]:
@@ -48,7 +48,8 @@ async def left_of(store: ResourceStore, thread_id: str) -> list[str]:
         "principal": await store.crons.principal_of(thread_id),
         "delivery": await store.deliveries.get(thread_id),
         "deliveries": (await store.deliveries.search(DeliveryQuery(thread_id=thread_id))).rows,
-        "answer": await store.idempotency.get("scope", thread_id),
+        "answer of a run": await store.idempotency.get("of a run", thread_id),
+        "answer of a thread": await store.idempotency.get("of a thread", thread_id),
     }
     return [name for name, rows in found.items() if rows]
 
@@ -60,7 +61,7 @@ class ErasureSuite(ResourceSuite):
         await fill(store, "t1")
         await fill(store, "t2")
         before = await left_of(store, "t2")
-        assert len(before) == 9
+        assert len(before) == 10
         await store.threads.delete("t1")
         assert await left_of(store, "t1") == []
         assert await left_of(store, "t2") == before
@@ -114,7 +115,7 @@ class ErasureSuite(ResourceSuite):
         await store.runs.delete("done t1")
         assert await store.runs.get("done t1") is None
         assert await store.deliveries.get("t1") is None
-        assert await store.idempotency.get("scope", "t1") is None
+        assert await store.idempotency.get("of a run", "t1") is None
         assert await store.crons.get("t1") is not None
 
     async def test_what_was_deleted_is_not_found(self, store: ResourceStore) -> None:
