@@ -61,8 +61,7 @@ def arrange(marks: Sequence[Mark], old: Listing, kept: int, write: WriteNode) ->
     ends = list(old.ends[:sealed])
     leaves = list(old.levels[0][:sealed]) if sealed else []
     start, weight = (ends[-1] if ends else 0), 0
-    for at in range(start, len(marks)):
-        mark = marks[at]
+    for at, mark in enumerate(marks[start:], start):
         weight += len(mark.plain) + INLINE_WEIGHT if isinstance(mark, Inline) else REF_WEIGHT
         if weight >= LEAF_WEIGHT:
             refs: list[bytes] = []

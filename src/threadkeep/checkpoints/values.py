@@ -22,6 +22,7 @@ from threadkeep.checkpoints.dicts import (
 from threadkeep.checkpoints.drafts import INLINE_BYTES, Draft
 from threadkeep.checkpoints.entries import Entry, Inline, Keyed, Mark, Snapshot, Tree
 from threadkeep.checkpoints.lists import Listing, arrange
+from threadkeep.checkpoints.marks import Marks
 from threadkeep.checkpoints.prints import Print, Prints, Taken, print_of, take
 from threadkeep.checkpoints.texts import TextMemory, encode_text, is_long
 
@@ -160,9 +161,9 @@ def _encode_list(
 
 def _marks(
     value: list[Any], kept: int, before: ListMemory, draft: Draft
-) -> tuple[list[Mark], list[Taken]]:
+) -> tuple[Marks, list[Taken]]:
     """Name all elements, and take what prints of those after the kept ones are made of."""
-    marks = list(before.listing.marks[:kept])
+    marks: list[Mark] = []
     taken: list[Taken] = []
     moved: dict[tuple[type, Print], Mark] = {}
     if kept < len(before.prints):  # removed, inserted or edited: what was further on may be reused
@@ -172,7 +173,7 @@ def _marks(
         mark = moved.get((type(element), print_of(seen))) if moved and seen is not None else None
         marks.append(draft.mark(draft.codec.dump(element)) if mark is None else mark)
         taken.append(seen)
-    return marks, taken
+    return Marks.joined(before.listing.marks, kept, marks), taken
 
 
 def _is_small(marks: Sequence[Mark]) -> bool:
