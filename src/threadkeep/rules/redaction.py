@@ -5,21 +5,17 @@ come back in an answer: neither as part of a config nor in the metadata of a che
 LangGraph copies the plain values of ``configurable``.
 """
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
-CREDENTIAL = re.compile(
-    r"api[-_ ]?key|access[-_ ]?key|private[-_ ]?key|secret|password|passwd|passphrase|credential"
-    r"|authorization|cookie|bearer|langgraph_auth|(token|auth|jwt|pwd)([^a-z]|$)",
-    re.IGNORECASE,
-)
+from threadkeep.rules.credentials import is_credential
+
 PRIVATE_PREFIX = "__"  # LangGraph's own objects in a config
 
 
 def is_shown(key: str) -> bool:
     """Say whether the value under a key may be shown; names of credentials and private ones not."""
-    return not key.startswith(PRIVATE_PREFIX) and CREDENTIAL.search(key) is None
+    return not key.startswith(PRIVATE_PREFIX) and not is_credential(key)
 
 
 def redact_keys(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ the store. The object holds no connection of its own and may be shared by thread
 
 import asyncio
 import copy
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from langchain_core.runnables import RunnableConfig
@@ -29,6 +29,7 @@ from threadkeep.checkpoints.writes import PutWrites, put_writes
 from threadkeep.errors import InvalidRequestError, NotFoundError, ThreadkeepError
 from threadkeep.model.uuid_times import made_at
 from threadkeep.ports.documents import AsyncDocumentStore, DocumentStore, Scope
+from threadkeep.rules.credentials import without_credentials
 from threadkeep.savers.addresses import address, config_of, text
 from threadkeep.savers.graph_classes import classes_of
 from threadkeep.savers.leases import lease_of
@@ -55,6 +56,8 @@ class DocumentCheckpointSaver(WholeThreads):
         agent_id: See ``namespace``.
         serde: LangGraph's serializer for values, if another than ``SafeSerializer``, which keeps
             types and calls nothing.
+        secret_keys: Further keys of ``configurable`` and metadata that name credentials, which are
+            never stored; see ``rules.credentials``.
     """
 
     def __init__(
@@ -65,6 +68,7 @@ class DocumentCheckpointSaver(WholeThreads):
         namespace: str = NAMESPACE,
         agent_id: str = AGENT_ID,
         serde: SerializerProtocol | None = None,
+        secret_keys: Collection[str] = (),
     ) -> None:
         super().__init__(
             documents,
@@ -72,6 +76,7 @@ class DocumentCheckpointSaver(WholeThreads):
             Scope(namespace, agent_id),
             serde or SafeSerializer(),
         )
+        self._secret_keys = frozenset(secret_keys)
 
     @classmethod
     def from_url(
@@ -81,6 +86,7 @@ class DocumentCheckpointSaver(WholeThreads):
         namespace: str = NAMESPACE,
         agent_id: str = AGENT_ID,
         serde: SerializerProtocol | None = None,
+        secret_keys: Collection[str] = (),
     ) -> "Opening[DocumentCheckpointSaver]":
         """Open a storage address, for ``with`` and for ``async with``.
 
@@ -98,6 +104,7 @@ class DocumentCheckpointSaver(WholeThreads):
                 namespace=namespace,
                 agent_id=agent_id,
                 serde=serde,
+                secret_keys=secret_keys,
             ),
         )
 
@@ -317,7 +324,8 @@ class DocumentCheckpointSaver(WholeThreads):
         place = (thread_id, namespace, text("checkpoint id", checkpoint["id"]))
         under_way = self._under_way.of((thread_id, namespace, parent_id)) if parent_id else None
         lease = lease_of(config, self._known, thread_id)
-        return Put(place, parent_id, checkpoint, metadata.merge(config, given), under_way, lease)
+        said = without_credentials(metadata.merge(config, given), self._secret_keys)
+        return Put(place, parent_id, checkpoint, said, under_way, lease)
 
     def _put_writes(
         self,
