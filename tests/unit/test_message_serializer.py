@@ -15,6 +15,7 @@ from langchain_core.messages import (
 )
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
+from threadkeep.checkpoints.prints import take
 from threadkeep.savers import serde
 
 OURS, LANGGRAPHS = serde.SafeSerializer(), JsonPlusSerializer()
@@ -34,6 +35,9 @@ VALUES: list[Any] = [
     ToolMessage("r", tool_call_id="c", artifact={"when": 1}, status="error"),
     ToolMessage("r", tool_call_id="c", artifact={"when": datetime(2026, 1, 1, tzinfo=UTC)}),
     ToolMessage("r" * 70_000, tool_call_id="c"),
+    ToolMessage("é" * 2000, tool_call_id="c"),
+    ToolMessage("é" * 3000, tool_call_id="c"),
+    ToolMessage("r" * 300, tool_call_id="c"),
     AIMessageChunk(content="part"),
     FunctionMessage(content="r", name="f"),
     RemoveMessage(id="1"),
@@ -72,10 +76,54 @@ def test_messages_are_read_the_short_way(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_message_with_other_fields_goes_the_long_way() -> None:
     _, stored = OURS.dumps_typed(HumanMessage("hi"))
-    assert serde._message(stored) is not None
-    assert serde._message(stored.replace(b"content", b"contend")) is None
-    assert serde._message(stored.replace(b"HumanMessage", b"HumanMessagf")) is None
-    assert serde._message(stored[:-9]) is None
+    sketch = OURS.sketch(stored)
+    assert sketch is not None
+    assert OURS.compose([sketch]) == [HumanMessage("hi")]
+    assert OURS.sketch(stored.replace(b"content", b"contend")) is None
+    assert OURS.sketch(stored.replace(b"HumanMessage", b"HumanMessagf")) is None
+    assert OURS.sketch(stored[:-9]) is None
+    assert OURS.sketch(b"") is None
+    renamed = OURS.sketch(stored.replace(b"additional_kwargs", b"additional_kwargz"))
+    assert renamed is not None
+    with pytest.raises(ValueError, match="other fields"):
+        OURS.compose([renamed])
+
+
+SKETCHED = [value for value in VALUES if OURS.sketch(OURS.dumps_typed(value)[1])]
+
+
+def test_what_is_sketched_has_the_print_and_the_payload_of_the_value() -> None:
+    assert len(SKETCHED) == 10
+    for value in SKETCHED:
+        _, stored = OURS.dumps_typed(value)
+        sketch = OURS.sketch(stored)
+        assert sketch is not None
+        assert OURS.payload(sketch) == stored
+        try:
+            (made,) = OURS.compose([sketch])
+        except ValueError:
+            continue  # it holds an object: its print is taken of the value
+        assert take(made) == sketch[0]
+
+
+def test_messages_made_of_one_sketch_share_no_container() -> None:
+    sketch = OURS.sketch(OURS.dumps_typed(VALUES[3])[1])
+    assert sketch is not None
+    one, other = OURS.compose([sketch, sketch])
+    one.tool_calls[0]["args"]["q"].append(2)
+    one.response_metadata["model"] = "other"
+    one.model_fields_set.clear()
+    assert other == VALUES[3]
+    assert OURS.compose([sketch]) == [VALUES[3]]
+
+
+def test_a_serializer_that_reads_in_its_own_way_is_asked_for_each_value() -> None:
+    class Own(serde.SafeSerializer):
+        def loads_typed(self, data: tuple[str, bytes]) -> Any:
+            return super().loads_typed(data)
+
+    assert OURS.sketches
+    assert not Own().sketches
 
 
 def test_an_allowlist_keeps_the_short_way() -> None:

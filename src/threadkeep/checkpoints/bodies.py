@@ -12,15 +12,16 @@ from collections.abc import Sequence
 
 import zstandard
 
-from threadkeep.checkpoints.boilerplate import MESSAGES
+from threadkeep.checkpoints.boilerplate import MESSAGES, TABLES
 from threadkeep.errors import CorruptionError, SchemaTooNewError
 from threadkeep.ports.documents import REF_BYTES
 
 PLAIN = 0  # the plain as it is
-ZSTD = 1  # a magicless zstd frame of the plain, with the dictionary ``boilerplate.MESSAGES``
+ZSTD = 1  # a magicless zstd frame of the plain, with the content of ``DICTIONARY``; no more made
 MANIFEST = 2  # nothing: the bodies of the parts that ``refs`` name, joined, are the body
 FIELD = 3  # the flag byte; the payload is the text of the declared field ``metadata``
-CHECKED = 8  # of a checkpoint or write: sums, then a body of format 0 or 1; see ``sums``
+TABLED = 4  # a magicless zstd frame of the plain, with ``DICTIONARY``
+CHECKED = 8  # of a checkpoint or write: sums, then a body of format 0, 1 or 4; see ``sums``
 FORMATS = 64  # numbers below it are formats, of this release or of a later one; others are none
 
 VALUE, NODE, SHAPE, META, PART, CHECKPOINT, WRITES = range(7)  # kinds: the high half of a flag
@@ -33,7 +34,11 @@ LEVEL = 3  # level 6 saves 1.6 % more for twice the time
 PLAIN_MAX_BYTES = 64 * 1024 * 1024
 PLAIN_MAX_RATIO = 1024
 
-_DICTIONARY = zstandard.ZstdCompressionDict(MESSAGES, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
+DICTIONARY = zstandard.ZstdCompressionDict(
+    TABLES + MESSAGES, dict_type=zstandard.DICT_TYPE_FULLDICT
+)
+_CONTENT = zstandard.ZstdCompressionDict(MESSAGES, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
+_FRAMES = {ZSTD: _CONTENT, TABLED: DICTIONARY}
 _PARAMETERS = zstandard.ZstdCompressionParameters.from_level(
     LEVEL,
     format=zstandard.FORMAT_ZSTD1_MAGICLESS,
@@ -41,9 +46,13 @@ _PARAMETERS = zstandard.ZstdCompressionParameters.from_level(
     write_checksum=0,
     write_dict_id=0,
 )
+# In the first byte of a frame: whether its size is given, in 8 or 16 bits. Then there is room.
+_SIZE_BITS, _SMALL_SIZE = 0xA0, 0x20
 # A zstd context serves one thread at a time: each use takes one from here, or makes it.
 _compressors: deque[zstandard.ZstdCompressor] = deque(maxlen=8)
-_decompressors: deque[zstandard.ZstdDecompressor] = deque(maxlen=8)
+_decompressors: dict[int, deque[zstandard.ZstdDecompressor]] = {
+    form: deque(maxlen=8) for form in _FRAMES
+}
 
 
 def flag(kind: int, serde_type: int = 0) -> bytes:
@@ -64,7 +73,7 @@ def seal(plain: bytes) -> bytes:
     if len(plain) >= COMPRESS_MIN_BYTES:
         packed = _compress(plain)
         if len(packed) + COMPRESS_GAIN_BYTES <= len(plain) <= most_bytes(packed):
-            return bytes((ZSTD,)) + packed
+            return bytes((TABLED,)) + packed
     return bytes((PLAIN,)) + plain
 
 
@@ -75,12 +84,16 @@ def unseal(body: bytes) -> bytes:
         CorruptionError: The body is none that ``seal`` makes.
         SchemaTooNewError: It is of a format that a later release may know.
     """
-    if body[:1] == b"\x00":
+    form = body[0] if body else FORMATS
+    if form == PLAIN:
         return body[1:]
-    if body[:1] != b"\x01":
+    if form not in _FRAMES:
         raise unknown_format(body)
+    packed = body[1:]
     try:
-        return _decompress(body[1:])
+        if not packed or packed[0] & _SIZE_BITS != _SMALL_SIZE:
+            size_of_frame(packed)
+        return _decompress(form, packed)
     except (zstandard.ZstdError, MemoryError) as error:
         raise CorruptionError("a compressed body cannot be read") from error
 
@@ -119,22 +132,22 @@ def _compress(plain: bytes) -> bytes:
     try:
         compressor = _compressors.pop()
     except IndexError:
-        compressor = zstandard.ZstdCompressor(dict_data=_DICTIONARY, compression_params=_PARAMETERS)
+        compressor = zstandard.ZstdCompressor(dict_data=DICTIONARY, compression_params=_PARAMETERS)
     try:
         return compressor.compress(plain)
     finally:
         _compressors.append(compressor)
 
 
-def _decompress(packed: bytes) -> bytes:
-    size_of_frame(packed)
+def _decompress(form: int, packed: bytes) -> bytes:
+    idle = _decompressors[form]
     try:
-        decompressor = _decompressors.pop()
+        decompressor = idle.pop()
     except IndexError:
         decompressor = zstandard.ZstdDecompressor(
-            dict_data=_DICTIONARY, format=zstandard.FORMAT_ZSTD1_MAGICLESS
+            dict_data=_FRAMES[form], format=zstandard.FORMAT_ZSTD1_MAGICLESS
         )
     try:
         return decompressor.decompress(packed, allow_extra_data=False)
     finally:
-        _decompressors.append(decompressor)
+        idle.append(decompressor)

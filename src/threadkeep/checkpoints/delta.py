@@ -191,7 +191,7 @@ def _follow(
         reader = Reader(codec, found, fresh)
         with naming(document):
             entries = row_of(document, reader).entries
-        known.keep_documents(reader.checked)
+        known.keep_read(target.thread_id, reader.kept)
         trail.steps.append([*_written(ancestor.writes, trail.wanted)])
         for name in trail.wanted & entries.keys():
             trail.seeds[name] = entries[name]

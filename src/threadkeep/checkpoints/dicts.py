@@ -40,9 +40,9 @@ class TableMemory:
             yield from (mark for mark in self.items.marks if isinstance(mark, bytes))
 
 
-def watch_table(values: Sequence[Any], items: Items) -> TableMemory:
-    """Remember a table that was read, before its values are handed out."""
-    return TableMemory(items, Prints().extended(0, values, map(take, values)))
+def watch_table(values: Sequence[Any], taken: Sequence[Taken], items: Items) -> TableMemory:
+    """Remember a table that was read, given what its values' prints are made of."""
+    return TableMemory(items, Prints().extended(0, values, taken))
 
 
 def can_be_table(value: dict[Any, Any]) -> bool:

@@ -80,7 +80,7 @@ def _watched_checkpoint(
     row = row_of(document, reader)
     values, lists = _watched_values(row, reader)
     loaded = _loaded(document, row, values, children, reader)
-    known.keep_documents(reader.checked)
+    known.keep_read(document.thread_id, reader.kept)
     known.remember(record_of(loaded.place, row, document, lists))
     for writes in children:
         if any(index >= 0 for index in read_writes(writes)[1]):
@@ -125,7 +125,7 @@ def load_page(
                     for channel, entry in row.entries.items()
                 }
                 made[place] = _loaded(document, row, values, children.get(place, []), reader)
-        known.keep_documents(reader.checked)
+        known.keep_read(thread_id, reader.kept)
     places = [place_of(document) for document in documents]
     return [made[place] for place in places if place in made]
 
@@ -177,17 +177,17 @@ def _watched(path: Path, entry: Entry, reader: Reader, lists: dict[Path, Memory]
     match entry:
         case Tree():
             listing = reader.listing(entry)
-            elements = reader.elements(listing)
-            lists[path] = watch(elements, listing)
+            elements, taken = reader.printed(listing.marks)
+            lists[path] = watch(elements, taken, listing)
             return elements
         case Table(root):
             items = reader.items(root)
-            inner = reader.made(items.marks)
-            lists[path] = watch_table(inner, items)
+            inner, taken = reader.printed(items.marks)
+            lists[path] = watch_table(inner, taken, items)
             return dict(zip(items.keys, inner, strict=True))
         case Text(tree):
             listing = reader.listing(tree)
-            pieces = reader.elements(listing)
+            pieces = reader.made(listing.marks)
             text = join(pieces)
             lists[path] = watch_text(text, listing, pieces)
             return text

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from threadkeep.checkpoints.entries import Entry, names_of
+from threadkeep.checkpoints.shelf import Kept, Shelf
 from threadkeep.checkpoints.values import Memories
-from threadkeep.ports.documents import CHECKPOINTS, PARTS, Document, Key
+from threadkeep.ports.documents import CHECKPOINTS, Document, Key
 
 Place = tuple[str, str, str]  # thread_id, checkpoint_ns, checkpoint_id
 
-MEMORY_BYTES = 64 * 1024 * 1024  # of prints and of bodies, each: some 4,000 threads of 16 KiB
+MEMORY_BYTES = 64 * 1024 * 1024  # of prints and of documents, each: some 4,000 threads of 16 KiB
 HEADS = 3  # checkpoints remembered of one namespace: the newest, and forks under way
 TASKS = 10_000  # tasks whose stored writes are remembered
 THREADS_GONE = 10_000  # deleted threads remembered; an older deletion is told by the store
@@ -97,7 +98,7 @@ class Known:
 
     Args:
         guard: Entered around every change: a lock, where several threads share it.
-        capacity_bytes: Kept of prints, and as much again of documents read.
+        capacity_bytes: Kept of prints, and as much again of documents read and written.
     """
 
     def __init__(
@@ -108,8 +109,7 @@ class Known:
         self._records: OrderedDict[Place, Record] = OrderedDict()
         self._heads: dict[tuple[str, str], list[Place]] = {}
         self._records_bytes = 0
-        self._documents: OrderedDict[tuple[str, bytes], Document] = OrderedDict()
-        self._documents_bytes = 0
+        self._shelf = Shelf(capacity_bytes)
         self._tasks: OrderedDict[tuple[Place, str], None] = OrderedDict()
         self._gone: OrderedDict[str, int] = OrderedDict()
 
@@ -153,31 +153,21 @@ class Known:
         with self._guard:
             return (place, task_id) in self._tasks
 
-    def documents(self, thread_id: str, refs: Collection[bytes]) -> dict[bytes, Document]:
-        """Find documents that were read before."""
-        found: dict[bytes, Document] = {}
+    def documents(self, thread_id: str, refs: Collection[bytes]) -> dict[bytes, Kept]:
+        """Find documents that were read or written before."""
         with self._guard:
-            for ref in refs:
-                document = self._documents.get((thread_id, ref))
-                if document is not None:
-                    self._documents.move_to_end((thread_id, ref))
-                    found[ref] = document
-        return found
+            return self._shelf.find(thread_id, refs)
+
+    def keep_read(self, thread_id: str, found: Mapping[bytes, Kept]) -> None:
+        """Take in documents that were read and are what their addresses say."""
+        if found:
+            with self._guard:
+                self._shelf.keep(thread_id, found)
 
     def keep_documents(self, documents: Collection[Document]) -> None:
-        """Take in documents that were read or written; those without an address are left out."""
+        """Take in documents that were written; those without an address are left out."""
         with self._guard:
-            for document in documents:
-                ref = document.key[0]
-                if not isinstance(ref, bytes) or document.collection == PARTS:
-                    continue  # one large value would push all others out
-                if (document.thread_id, ref) in self._documents:
-                    continue
-                self._documents[document.thread_id, ref] = document
-                self._documents_bytes += 128 + len(document.body)
-            while self._documents_bytes > self._capacity:
-                _, old = self._documents.popitem(last=False)
-                self._documents_bytes -= 128 + len(old.body)
+            self._shelf.keep_documents(documents)
 
     def forget(self, thread_id: str, at: int) -> None:
         """Drop all that is known of a thread that was deleted.
@@ -191,8 +181,7 @@ class Known:
                 self._drop(place)
             for task in [task for task in self._tasks if task[0][0] == thread_id]:
                 del self._tasks[task]
-            for key in [key for key in self._documents if key[0] == thread_id]:
-                self._documents_bytes -= 128 + len(self._documents.pop(key).body)
+            self._shelf.forget(thread_id)
             self._gone[thread_id] = max(at, self._gone.pop(thread_id, 0))
             while len(self._gone) > THREADS_GONE:
                 self._gone.popitem(last=False)

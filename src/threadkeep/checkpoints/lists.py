@@ -109,6 +109,10 @@ def read(tree: Tree, node: ReadNode) -> Listing:
     ends: list[int] = []
     for ref in levels[0] if levels else ():
         payload, refs = node(ref)
+        if payload[:2] == b"\x00\x91" and payload[2] == len(refs) < 128:  # as most: addresses only
+            marks += refs
+            ends.append(len(marks))
+            continue
         if payload[:1] != b"\x00":
             raise CorruptionError("a list's leaf is none")
         marks += unpack_marks(ormsgpack.unpackb(payload[1:]), iter(refs))

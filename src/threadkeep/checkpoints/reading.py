@@ -6,10 +6,10 @@ their elements, three requests whatever the history, and one more for each furth
 
 from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 from threadkeep.checkpoints import bodies
-from threadkeep.checkpoints.codec import Codec
+from threadkeep.checkpoints.codec import TYPES, Codec
 from threadkeep.checkpoints.entries import (
     Blob,
     Entry,
@@ -23,16 +23,29 @@ from threadkeep.checkpoints.entries import (
 )
 from threadkeep.checkpoints.known import Known
 from threadkeep.checkpoints.lists import Listing, read
+from threadkeep.checkpoints.prints import Taken, take
+from threadkeep.checkpoints.shelf import (
+    KEPT_BYTES,
+    OVERHEAD_BYTES,
+    Held,
+    Kept,
+    SketchingSerde,
+    hold,
+)
 from threadkeep.checkpoints.steps import Fetch, Steps
 from threadkeep.checkpoints.tables import Items
 from threadkeep.checkpoints.tables import read as read_table
 from threadkeep.checkpoints.texts import join
 from threadkeep.checkpoints.values import SNAPSHOT
 from threadkeep.errors import CorruptionError, SchemaTooNewError, ThreadkeepError
-from threadkeep.ports.documents import CHECKPOINTS, Document, Fetched, Find, Is, Page
+from threadkeep.ports.documents import CHECKPOINTS, PARTS, Document, Fetched, Find, Is, Page
 
-Documents = dict[bytes, Document]
+TOGETHER = 64  # elements made at a time: more do not fit the processor's cache
 
+Documents = dict[bytes, Kept]
+
+_MANIFEST, _FIELD = bytes((bodies.MANIFEST,)), bytes((bodies.FIELD,))
+_SKETCHED = TYPES.index("msgpack")  # flag of plains that a sketch may be made of: msgpack values
 _SHARED = (dict, list, set, bytearray)  # of these each reader gets one of its own
 
 
@@ -60,7 +73,9 @@ def gather(
     while walk or outside:
         if not walk:
             # All nodes come with the first answer: nothing that is named after it names more.
-            fresh |= yield from fetch(thread_id, outside, found, nodes=not fresh)
+            read_now = yield from fetch(thread_id, outside, nodes=not fresh)
+            found |= read_now
+            fresh |= read_now.keys()
             walk, outside = outside, {}
         missing = _descend(walk, found, walked)
         walk = known.documents(thread_id, missing)
@@ -86,27 +101,23 @@ def _descend(refs: Iterable[bytes], found: Documents, walked: set[bytes]) -> lis
 
 
 def fetch(
-    thread_id: str, refs: Collection[bytes], found: Documents, *, nodes: bool = True
-) -> Steps[Set[bytes]]:
-    """Read documents, and the nodes under them where wanted, into ``found``.
-
-    Returns:
-        The addresses of those that were read.
+    thread_id: str, refs: Collection[bytes], *, nodes: bool = True
+) -> Steps[dict[bytes, Document]]:
+    """Read documents, and the nodes under them where wanted.
 
     Raises:
         CorruptionError: One of ``refs`` is missing.
     """
-    read_now: Documents = {}
+    found: dict[bytes, Document] = {}
     remaining = refs
     while remaining:
         fetched: Fetched = yield Fetch(thread_id, [*remaining], nodes=nodes)
-        read_now |= fetched.documents
+        found |= fetched.documents
         remaining = fetched.remaining
-    found |= read_now
-    for ref in refs:
-        if ref not in read_now:
-            raise CorruptionError(f"thread {thread_id!r} lacks the document {ref.hex()}")
-    return read_now.keys()
+    if not all(map(found.__contains__, refs)):
+        lost = next(ref for ref in refs if ref not in found)
+        raise CorruptionError(f"thread {thread_id!r} lacks the document {lost.hex()}")
+    return found
 
 
 def still_stored(checkpoints: Sequence[Document]) -> Steps[list[Document]]:
@@ -154,6 +165,20 @@ def _damage(checkpoint: Document, error: Exception) -> str:
     return f"checkpoint {checkpoint_id!r}{where} of thread {checkpoint.thread_id!r}: {error}"
 
 
+class _DamagedError(Exception):
+    """What a mark names cannot be made.
+
+    Attributes:
+        mark: The mark.
+        why: What is wrong.
+    """
+
+    def __init__(self, mark: Mark, why: Exception) -> None:
+        super().__init__(str(why))
+        self.mark = mark
+        self.why = why
+
+
 class Reader:
     """Makes values of documents that were gathered.
 
@@ -164,7 +189,7 @@ class Reader:
         share: Whether the same element may be handed out more than once; containers never are.
 
     Attributes:
-        checked: Fresh documents that are what their addresses say.
+        kept: Documents that were checked, to be kept for further reads.
     """
 
     def __init__(
@@ -172,10 +197,14 @@ class Reader:
     ) -> None:
         self.documents = documents
         self.codec = codec
-        self.checked: list[Document] = []
+        self.kept: Documents = {}
         self._fresh = set(fresh)
         self._share = share
-        self._made: dict[bytes, Any] = {}
+        self._shared: dict[Mark, Any] = {}
+        serde: Any = codec.serde
+        self._sketching: SketchingSerde | None = (
+            serde if getattr(serde, "sketches", False) else None
+        )
 
     def plain(self, ref: bytes) -> bytes:
         """Give the plain of a document.
@@ -183,36 +212,60 @@ class Reader:
         Raises:
             CorruptionError: The document is missing, or not the one its address names.
         """
-        document = self._document(ref)
-        body, refs = document.body, document.refs
-        if body[:1] == bytes((bodies.MANIFEST,)):
-            body, refs = b"".join(self.plain(part)[1:] for part in refs), ()
-        if body[:1] == bytes((bodies.FIELD,)):
-            plain = body[1:2] + str(document.fields.get("metadata")).encode()
-        else:
-            plain = bodies.unseal(body)
-        if ref in self._fresh:
-            if self.codec.address(plain, refs) != ref:
-                raise CorruptionError(f"the document {ref.hex()} is not what its address says")
-            self._fresh.discard(ref)
-            self.checked.append(document)
-        return plain
+        found = self._document(ref)
+        if not isinstance(found, Held):
+            found = self._hold(ref, found, None)
+        if found.sketch is not None:
+            raise CorruptionError(f"the document {ref.hex()} is an element where a node should be")
+        return found.plain
 
     def listing(self, tree: Tree) -> Listing:
         """Find out how a list is stored."""
-        return read(tree, self._node)
+        if tree.root is None:
+            return read(tree, self.node)
+        plain = self.plain(tree.root)
+        root = self.documents[tree.root]
+        sealed = root.listing if isinstance(root, Held) else None
+        if sealed is None:
+            sealed = read(Tree(tree.root, ()), self.node)
+            self._keep(tree.root, hold(root.refs, plain, sealed))
+        return Listing([*sealed.marks, *tree.tail], sealed.ends, sealed.levels, tree.root)
 
     def items(self, root: bytes) -> Items:
         """Find out how a table is stored."""
-        return read_table(root, self._node)
+        return read_table(root, self.node)
 
-    def elements(self, listing: Listing) -> list[Any]:
-        """Make the elements of a list."""
-        return self.made(listing.marks)
+    def node(self, ref: bytes) -> tuple[bytes, tuple[bytes, ...]]:
+        """Give the payload and the addresses of a node."""
+        return self.plain(ref)[1:], self.documents[ref].refs
 
-    def made(self, marks: Iterable[Mark]) -> list[Any]:
-        """Make the values that marks name."""
-        return [self._element(mark) for mark in marks]
+    def made(self, marks: Sequence[Mark]) -> list[Any]:
+        """Make the values that marks name.
+
+        Raises:
+            CorruptionError: One cannot be made; says which.
+        """
+        try:
+            if self._share:
+                return self._made_once(marks)
+            return [value for values, _ in self._batches(marks) for value in values]
+        except _DamagedError as error:
+            _raise_numbered(error, marks)
+
+    def printed(self, marks: Sequence[Mark]) -> tuple[list[Any], list[Taken]]:
+        """Make the values that marks name, with what their prints are made of; see ``made``."""
+        made: list[Any] = []
+        taken: list[Taken] = []
+        try:
+            for values, held in self._batches(marks):
+                made += values
+                taken += [
+                    take(value) if each.sketch is None else each.sketch[0]
+                    for value, each in zip(values, held, strict=True)
+                ]
+        except _DamagedError as error:
+            _raise_numbered(error, marks)
+        return made, taken
 
     def value(self, entry: Entry) -> Any:
         """Make the value an entry states; an absent one is ``None``."""
@@ -222,7 +275,7 @@ class Reader:
             case Inline(plain):
                 return self.codec.load(plain)
             case Blob(ref):
-                return self._element(ref)
+                return self._one(ref)
             case Tree() | Snapshot() | Text():
                 return self._of_elements(entry)
             case Table(root):
@@ -244,25 +297,133 @@ class Reader:
 
     def _of_elements(self, entry: Tree | Snapshot | Text) -> Any:
         if isinstance(entry, Tree):
-            return self.elements(self.listing(entry))
-        elements = self.elements(self.listing(entry.tree))
+            return self.made(self.listing(entry).marks)
+        elements = self.made(self.listing(entry.tree).marks)
         return join(elements) if isinstance(entry, Text) else SNAPSHOT(elements)
 
-    def _element(self, mark: Mark) -> Any:
-        if isinstance(mark, Inline):
-            return self.codec.load(mark.plain)
-        if mark in self._made:
-            return self._made[mark]
-        made = self.codec.load(self.plain(mark))
-        if self._share and not isinstance(made, _SHARED):
-            self._made[mark] = made
-        return made
+    def _one(self, ref: bytes) -> Any:
+        """Make the value of one document."""
+        try:
+            if self._share:
+                return self._made_once([ref])[0]
+            return self._together([ref])[0][0]
+        except _DamagedError as error:
+            if isinstance(error.why, ThreadkeepError):
+                raise error.why from None
+            raise CorruptionError(f"the document {ref.hex()}: {error.why}") from error.why
 
-    def _node(self, ref: bytes) -> tuple[bytes, tuple[bytes, ...]]:
-        return self.plain(ref)[1:], self._document(ref).refs
+    def _made_once(self, marks: Sequence[Mark]) -> list[Any]:
+        """Make values; those that may be shared are made once."""
+        shared = self._shared
+        if not all(map(shared.__contains__, marks)):
+            own: list[Any] = []  # of those made now, what may not be shared
+            missing = [mark for mark in dict.fromkeys(marks) if mark not in shared]
+            for values, _ in self._batches(missing):
+                own += values
+            for mark, value in zip(missing, own, strict=True):
+                if not isinstance(value, _SHARED):
+                    shared[mark] = value
+            if not all(map(shared.__contains__, marks)):
+                containers = [mark for mark in marks if mark not in shared]
+                made = iter([value for values, _ in self._batches(containers) for value in values])
+                return [shared[mark] if mark in shared else next(made) for mark in marks]
+        return [shared[mark] for mark in marks]
 
-    def _document(self, ref: bytes) -> Document:
+    def _batches(self, marks: Sequence[Mark]) -> Iterator[tuple[list[Any], list[Held]]]:
+        """Make values some at a time, with what they were made of."""
+        for start in range(0, len(marks), TOGETHER):
+            yield self._together(marks[start : start + TOGETHER])
+
+    def _together(self, marks: Sequence[Mark]) -> tuple[list[Any], list[Held]]:
+        """Make values by one call of the serializer where it can, else one by one."""
+        held = self._hold_all(marks)
+        sketches = [each.sketch for each in held]
+        if self._sketching is not None and None not in sketches:
+            try:
+                return self._sketching.compose(sketches), held  # type: ignore[arg-type]
+            except ValueError:
+                pass  # one of them is told below
+        made = [self._alone(mark, each) for mark, each in zip(marks, held, strict=True)]
+        return [value for value, _ in made], [each for _, each in made]
+
+    def _alone(self, mark: Mark, held: Held) -> tuple[Any, Held]:
+        """Make one value; a sketch that makes none is given up."""
+        if held.sketch is not None and self._sketching is not None:
+            try:
+                return self._sketching.compose([held.sketch])[0], held
+            except ValueError:
+                plain = bytes((_SKETCHED,)) + self._sketching.payload(held.sketch)
+                held = self._keep(mark, hold(held.refs, plain))
+        try:
+            return self.codec.load(held.plain), held
+        except MemoryError:
+            raise
+        except Exception as error:
+            raise _DamagedError(mark, error) from error
+
+    def _hold_all(self, marks: Sequence[Mark]) -> list[Held]:
+        """Find what values are made of."""
+        documents, sketching, held = self.documents, self._sketching, []
+        for mark in marks:
+            if isinstance(mark, Inline):
+                held.append(hold((), mark.plain))
+                continue
+            found = documents.get(mark)
+            if type(found) is not Held:
+                try:
+                    found = self._hold(mark, self._document(mark), sketching)
+                except (CorruptionError, SchemaTooNewError) as error:
+                    raise _DamagedError(mark, error) from error
+            held.append(found)
+        return held
+
+    def _hold(self, ref: bytes, document: Any, sketching: SketchingSerde | None) -> Held:
+        """Unpack a document, and check it where that is still to be done."""
+        body, refs = document.body, document.refs
+        if refs and body[:1] == _MANIFEST:
+            return self._hold_large(ref, refs)
+        if body[:1] == _FIELD:
+            plain = body[1:2] + str(document.fields.get("metadata")).encode()
+        else:
+            plain = bodies.unseal(body)
+        if ref in self._fresh:
+            self._check(ref, plain, refs)
+        size_bytes = OVERHEAD_BYTES + len(plain)
+        sketch = None
+        if sketching is not None and plain[0] == _SKETCHED:
+            sketch = sketching.sketch(plain[1:])
+        held = Held(refs, plain if sketch is None else b"", sketch, size_bytes)
+        if size_bytes <= KEPT_BYTES and document.collection != PARTS:
+            self.documents[ref] = self.kept[ref] = held
+        return held
+
+    def _hold_large(self, ref: bytes, parts: tuple[bytes, ...]) -> Held:
+        """Put a large value together; nothing keeps it."""
+        plain = bodies.unseal(b"".join([self.plain(part)[1:] for part in parts]))
+        if ref in self._fresh:
+            self._check(ref, plain, ())
+        return hold(parts, plain)
+
+    def _check(self, ref: bytes, plain: bytes, refs: tuple[bytes, ...]) -> None:
+        if bodies.address(self.codec.key, plain, refs) != ref:
+            raise CorruptionError(f"the document {ref.hex()} is not what its address says")
+        self._fresh.discard(ref)
+
+    def _keep(self, mark: Mark, held: Held) -> Held:
+        if isinstance(mark, bytes):
+            self.documents[mark] = self.kept[mark] = held
+        return held
+
+    def _document(self, ref: bytes) -> Kept:
         try:
             return self.documents[ref]
         except KeyError:
             raise CorruptionError(f"the document {ref.hex()} is missing") from None
+
+
+def _raise_numbered(error: _DamagedError, marks: Sequence[Mark]) -> NoReturn:
+    """Name the element that is damaged, unless the error is of another kind."""
+    if isinstance(error.why, ThreadkeepError) and not isinstance(error.why, CorruptionError):
+        raise error.why
+    place = [*marks].index(error.mark)
+    raise CorruptionError(f"element {place}: {error.why}") from error.why

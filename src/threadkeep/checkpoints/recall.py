@@ -6,7 +6,7 @@ from threadkeep.checkpoints.codec import Codec
 from threadkeep.checkpoints.dicts import TableMemory
 from threadkeep.checkpoints.entries import Keyed, Table, Tree
 from threadkeep.checkpoints.known import Place, Record
-from threadkeep.checkpoints.reading import Documents, Reader, fetch, naming, still_stored
+from threadkeep.checkpoints.reading import Reader, fetch, naming, still_stored
 from threadkeep.checkpoints.rows import Row, read_row
 from threadkeep.checkpoints.steps import Steps
 from threadkeep.checkpoints.sums import unseal_row
@@ -35,18 +35,17 @@ def recall(place: Place, codec: Codec) -> Steps[Record | None]:
     if not page.documents:
         return None
     document = page.documents[0]
-    found: Documents = {}
     try:
-        yield from fetch(thread_id, document.refs, found)
+        found = yield from fetch(thread_id, document.refs)
         shape = found[document.refs[0]]
-        yield from fetch(thread_id, shape.refs, found)  # its parts, where it has so many names
+        found |= yield from fetch(thread_id, shape.refs)  # its parts, where it has so many names
         leaves = {ref for one in found.values() for ref in leaves_of(one)} - found.keys()
-        yield from fetch(thread_id, leaves, found)  # those of small elements: they name nothing
+        found |= yield from fetch(thread_id, leaves)  # those of small elements: they name nothing
     except CorruptionError:
         if (yield from still_stored([document])):
             raise
         return None
-    reader = Reader(codec, found, found.keys())
+    reader = Reader(codec, {**found}, found.keys())
     with naming(document):
         return record_of(place, row_of(document, reader), document, _lists_of(document, reader))
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from threadkeep.checkpoints.codec import Codec
 from threadkeep.checkpoints.metadata import DELTA_COUNTERS
-from threadkeep.checkpoints.reading import Documents, Reader, fetch
+from threadkeep.checkpoints.reading import Reader, fetch
 from threadkeep.checkpoints.recall import row_of
 from threadkeep.checkpoints.rows import Row
 from threadkeep.checkpoints.steps import Steps
@@ -70,8 +70,7 @@ def read_metadata(structure: Structure) -> Steps[Metadata]:
     """Read the metadata of all checkpoints; steps of a run share theirs."""
     metas = (one.fields.get("meta") for one in structure.checkpoints.values())
     refs = {ref for ref in metas if isinstance(ref, bytes)}
-    found: Documents = {}
-    yield from fetch(structure.thread_id, refs, found)
+    found = yield from fetch(structure.thread_id, refs)
     return {ref: json.loads(str(found[ref].fields.get("metadata") or "{}")) for ref in refs}
 
 
@@ -129,11 +128,10 @@ def _unstated(row: Row | None, channels: set[str]) -> set[str]:
 
 def _read_rows(thread_id: str, namespace: str, codec: Codec) -> Steps[dict[Key, Row]]:
     documents = yield from _find_all(thread_id, [Is("checkpoint_ns", namespace)], bodies=True)
-    found: Documents = {}
-    yield from fetch(thread_id, {document.refs[0] for document in documents}, found)
+    found = yield from fetch(thread_id, {document.refs[0] for document in documents})
     parts = {part for shape in found.values() for part in shape.refs}  # of one with many names
-    yield from fetch(thread_id, parts, found)
-    reader = Reader(codec, found, found.keys())
+    found |= yield from fetch(thread_id, parts)
+    reader = Reader(codec, {**found}, found.keys())
     return {document.key: row_of(document, reader) for document in documents}
 
 

@@ -68,9 +68,9 @@ Memories = Mapping[Path, Memory]
 _NO_LIST = ListMemory(Listing())
 
 
-def watch(elements: Sequence[Any], listing: Listing) -> ListMemory:
-    """Remember a list that was read, before its elements are handed out."""
-    return ListMemory(listing, Prints().extended(0, elements, map(take, elements)))
+def watch(elements: Sequence[Any], taken: Sequence[Taken], listing: Listing) -> ListMemory:
+    """Remember a list that was read, given what its elements' prints are made of."""
+    return ListMemory(listing, Prints().extended(0, elements, taken))
 
 
 def encode(value: Any, path: Path, draft: Draft, old: Memories) -> tuple[Entry, dict[Path, Memory]]:

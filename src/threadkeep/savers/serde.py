@@ -2,31 +2,25 @@
 
 It is LangGraph's ``JsonPlusSerializer`` to all that ask for one, with an allow-list where LangGraph
 gives it one. Messages have the bytes that LangGraph gives them; the four stock classes whose stored
-fields are exactly the declared ones are read a short way.
+fields are exactly the declared ones are read a short way, many at a time where a list is read (see
+``messages``).
 """
 
 import copy
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
-import ormsgpack
-from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from langgraph.checkpoint.serde import _msgpack
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
+from threadkeep.checkpoints.shelf import Sketch
 from threadkeep.errors import CorruptionError
+from threadkeep.savers import messages
 from threadkeep.savers.typed.classes import Allowed, Classes
 from threadkeep.savers.typed.decoding import decode
 from threadkeep.savers.typed.encoding import encode
 from threadkeep.savers.typed.langgraphs import json_value
-
-_STOCK = {
-    (cls.__module__, cls.__name__): (cls, frozenset(cls.model_fields))
-    for cls in (AIMessage, HumanMessage, SystemMessage, ToolMessage)
-}
-_PYDANTIC = 5  # LangGraph's msgpack extension for a pydantic model
-_HEADERS = {0xC7: 3, 0xC8: 4, 0xC9: 6}  # msgpack extensions of up to 8, 16 and 32 bits of length
 
 AllowList = Iterable[tuple[str, ...] | type[Any]] | Literal[True] | None
 
@@ -91,8 +85,13 @@ class SafeSerializer(JsonPlusSerializer):
         """
         kind, stored = data
         if kind == "msgpack":
-            message = _message(stored)
-            return decode(stored, self._classes) if message is None else message
+            sketch = messages.sketch(stored)
+            if sketch is not None:
+                try:
+                    return messages.compose([sketch])[0]
+                except ValueError:
+                    pass  # it holds an object
+            return decode(stored, self._classes)
         if kind == "null":
             return None
         if kind == "bytes":
@@ -102,6 +101,23 @@ class SafeSerializer(JsonPlusSerializer):
         if kind == "json":
             return _json(stored)
         raise CorruptionError(f"a value of the type {kind!r}, which is never read")
+
+    @property
+    def sketches(self) -> bool:
+        """Say yes, except for a subclass that reads in its own way."""
+        return type(self).loads_typed is SafeSerializer.loads_typed
+
+    def sketch(self, payload: bytes) -> Sketch | None:
+        """See ``SketchingSerde.sketch``."""
+        return messages.sketch(payload)
+
+    def compose(self, sketches: Sequence[Sketch]) -> list[Any]:
+        """See ``SketchingSerde.compose``."""
+        return messages.compose(sketches)
+
+    def payload(self, sketch: Sketch) -> bytes:
+        """See ``SketchingSerde.payload``."""
+        return messages.payload(sketch)
 
     def _named(self) -> Allowed:
         allowed = self._allowed_msgpack_modules
@@ -114,29 +130,3 @@ def _json(data: bytes) -> Any:
         return json.loads(data, object_hook=json_value)
     except (ValueError, RecursionError) as error:
         raise CorruptionError(f"a stored value is no JSON: {error}") from error
-
-
-def _message(data: bytes) -> Any:
-    """Make a stock message, or answer ``None`` for anything else."""
-    header = _HEADERS.get(data[0]) if data else None
-    if header is None or data[header - 1] != _PYDANTIC:
-        return None
-    try:
-        module, name, fields, _ = ormsgpack.unpackb(data[header:], ext_hook=_refuse)
-        cls, declared = _STOCK[module, name]
-    except (ValueError, TypeError, KeyError):
-        return None
-    if fields.keys() != declared:
-        return None
-    message = cls.__new__(cls)
-    put = object.__setattr__
-    put(message, "__dict__", fields)
-    put(message, "__pydantic_fields_set__", set(fields))
-    put(message, "__pydantic_extra__", {})
-    put(message, "__pydantic_private__", None)
-    return message
-
-
-def _refuse(code: int, _data: bytes) -> Any:
-    """Leave a message that holds other objects to LangGraph."""
-    raise ValueError(code)
