@@ -7,7 +7,7 @@ the store. The object holds no connection of its own and may be shared by thread
 import asyncio
 import copy
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -15,7 +15,6 @@ from langgraph.checkpoint.base import (
     Checkpoint,
     CheckpointMetadata,
     CheckpointTuple,
-    DeltaChannelHistory,
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
@@ -38,6 +37,9 @@ from threadkeep.savers.serde import SafeSerializer
 from threadkeep.savers.staging import StagedDocuments
 from threadkeep.savers.versions import next_version
 from threadkeep.savers.whole_threads import WholeThreads
+
+if TYPE_CHECKING:  # older releases of LangGraph have no delta channels
+    from langgraph.checkpoint.base import DeltaChannelHistory
 
 T = TypeVar("T")
 
@@ -283,7 +285,7 @@ class DocumentCheckpointSaver(WholeThreads):
 
     def get_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
-    ) -> Mapping[str, DeltaChannelHistory]:
+    ) -> "Mapping[str, DeltaChannelHistory]":
         """Read what the ancestors of a checkpoint wrote to some channels, since each one's value.
 
         Ancestors are read by the page, not one by one.
@@ -292,7 +294,7 @@ class DocumentCheckpointSaver(WholeThreads):
 
     async def aget_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
-    ) -> Mapping[str, DeltaChannelHistory]:
+    ) -> "Mapping[str, DeltaChannelHistory]":
         """See ``get_delta_channel_history``."""
         return _histories(await self._arun(self._delta_history(config, channels)))
 
@@ -372,7 +374,7 @@ def _listing(
     )
 
 
-def _histories(found: Mapping[str, History]) -> dict[str, DeltaChannelHistory]:
+def _histories(found: Mapping[str, History]) -> "dict[str, DeltaChannelHistory]":
     made: dict[str, DeltaChannelHistory] = {}
     for name, history in found.items():
         made[name] = {"writes": history.writes}

@@ -1,7 +1,7 @@
 """An awaiting saver over a saver's blocking methods: one suite for both faces."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -10,8 +10,10 @@ from langgraph.checkpoint.base import (
     Checkpoint,
     CheckpointMetadata,
     CheckpointTuple,
-    DeltaChannelHistory,
 )
+
+if TYPE_CHECKING:  # older releases of LangGraph have no delta channels
+    from langgraph.checkpoint.base import DeltaChannelHistory
 
 
 class BlockingFace(BaseCheckpointSaver[Any]):
@@ -73,7 +75,7 @@ class BlockingFace(BaseCheckpointSaver[Any]):
 
     async def aget_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
-    ) -> Mapping[str, DeltaChannelHistory]:
+    ) -> "Mapping[str, DeltaChannelHistory]":
         return self._saver.get_delta_channel_history(config=config, channels=channels)
 
     def lease(self, thread_id: str, **options: Any) -> Any:

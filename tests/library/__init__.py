@@ -1,0 +1,1 @@
+"""LangGraph's own tests, from its source archive, with our savers in the place of others."""
