@@ -254,9 +254,17 @@ class TwoStores(RuleBasedStateMachine):
         thread_id=threads,
         gone=st.lists(keys(CHECKPOINTS), max_size=4),
         orphans=st.lists(keys(CHECKPOINTS), max_size=4),
+        strays=st.lists(keys(CHECKPOINTS), max_size=4),
     )
-    def prune(self, scope: Scope, thread_id: str, gone: list[Key], orphans: list[Key]) -> None:
-        pruning = Pruning(gone, orphans)
+    def prune(
+        self,
+        scope: Scope,
+        thread_id: str,
+        gone: list[Key],
+        orphans: list[Key],
+        strays: list[Key],
+    ) -> None:
+        pruning = Pruning(gone, orphans, strays)
         pruned = self.memory.prune(scope, thread_id, pruning)
         assert pruned == self.other.prune(scope, thread_id, pruning)
 

@@ -163,10 +163,12 @@ class Pruning:
     Attributes:
         gone: Their keys; absent ones are passed over.
         orphans: Keys of the checkpoints that stay although their parent goes.
+        strays: Keys of absent checkpoints, whose writes go unless they have come meanwhile.
     """
 
     gone: Sequence[Key]
     orphans: Sequence[Key] = ()
+    strays: Sequence[Key] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,16 +390,14 @@ class DocumentStore(Protocol):
     def prune(self, scope: Scope, thread_id: str, pruning: Pruning) -> Pruned:
         """Delete checkpoints with their pending writes, and then all that nothing names any more.
 
-        One transaction, beside which no ``insert`` of the same thread runs: it either came before
-        and is seen, or comes after and sees this. In it, in order:
+        One transaction; an ``insert`` of the same thread comes before it or after. In it, in order:
 
-        1. Look for a checkpoint, in neither list, whose ``parent_id`` is that of one of
-           ``pruning.gone`` in its namespace. Where there is one, nothing is changed.
-        2. Delete the checkpoints of ``pruning.gone`` and the writes that are their children.
-        3. Make ``parent_id`` of ``pruning.orphans`` ``None``, where their parent is absent.
+        1. Look for a checkpoint, in neither list, whose ``parent_id`` is that of one of ``gone``
+           in its namespace. Where there is one, nothing is changed.
+        2. Delete the checkpoints of ``gone``, and the writes under them and under absent strays.
+        3. Make ``parent_id`` of ``orphans`` ``None``, where their parent is absent.
         4. Delete each addressed document that no checkpoint or write of the thread names, itself
-           or through documents it names. This includes what was written ahead of a batch that has
-           not come yet, which must therefore require it.
+           or through documents it names: a batch must require what went ahead of it.
 
         An unknown thread is no error.
         """

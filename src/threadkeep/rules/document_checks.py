@@ -126,7 +126,7 @@ def check_pruning(pruning: Pruning) -> None:
     Raises:
         InvalidRequestError: Values of the wrong type or number.
     """
-    check_keys((CHECKPOINTS, key) for key in (*pruning.gone, *pruning.orphans))
+    check_keys((CHECKPOINTS, key) for key in (*pruning.gone, *pruning.orphans, *pruning.strays))
 
 
 def check_refs(refs: Sequence[bytes]) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from threadkeep.checkpoints.prune import Retention, delete_for_runs, prune
+from threadkeep.checkpoints.strays import sweep
 from threadkeep.checkpoints.threads import copy_thread, delete_thread
 from threadkeep.errors import InvalidRequestError
 from threadkeep.model.uuid_times import TICKS_PER_SECOND, ticks
@@ -12,6 +13,7 @@ from threadkeep.savers.addresses import thread_id_of
 from threadkeep.savers.driving import Driving
 from threadkeep.savers.leases import SECONDS, Lease
 
+UNCLAIMED = timedelta(days=1)  # how long pending writes wait for their checkpoint
 KEEP_LATEST = "keep_latest"
 DELETE = "delete"
 
@@ -84,6 +86,22 @@ class WholeThreads(Driving):
             raise InvalidRequestError(f"a lease lasts more than 0 seconds, not {seconds!r}")
         return Lease(self, self._known, thread_id_of(thread_id), seconds)
 
+    def sweep(self, *, older_than: timedelta = UNCLAIMED) -> int:
+        """Delete pending writes whose checkpoint never came, in all threads.
+
+        Writes may come before their checkpoint, and are not read before it is there; those of one
+        that was made so long ago and is not stored are left from a run that ended in between. Only
+        keys are read, a page at a time, and each thread is swept in a transaction of its own.
+
+        Returns:
+            How many batches of writes are gone.
+        """
+        return self._run(sweep(ticks(time.time_ns()) - _ticks(older_than)))
+
+    async def asweep(self, *, older_than: timedelta = UNCLAIMED) -> int:
+        """See ``sweep``."""
+        return await self._arun(sweep(ticks(time.time_ns()) - _ticks(older_than)))
+
     def prune(
         self,
         thread_ids: Sequence[str],
@@ -98,7 +116,7 @@ class WholeThreads(Driving):
         so does every ancestor that the value of a ``DeltaChannel`` of theirs is made from. The
         namespace of a subgraph's call goes with the root checkpoint it ran under. A checkpoint
         whose parent goes has none afterwards. Runs may go on meanwhile; each thread is pruned in
-        a transaction of its own.
+        a transaction of its own. A thread of which something goes is swept too; see ``sweep``.
 
         Args:
             thread_ids: The threads; unknown ones are no error.
@@ -114,7 +132,8 @@ class WholeThreads(Driving):
         threads, retention = _ids("thread_ids", thread_ids), _retention(keep_last, older_than)
         if not _deletes(strategy, keep_last, older_than):
             for thread_id in threads:
-                self._run(prune(thread_id, retention, self._codec()))
+                if self._run(prune(thread_id, retention, self._codec())).checkpoints:
+                    self._run(sweep(ticks(time.time_ns()) - _ticks(UNCLAIMED), thread_id))
             return
         for thread_id in threads:
             self.delete_thread(thread_id)
@@ -131,7 +150,8 @@ class WholeThreads(Driving):
         threads, retention = _ids("thread_ids", thread_ids), _retention(keep_last, older_than)
         if not _deletes(strategy, keep_last, older_than):
             for thread_id in threads:
-                await self._arun(prune(thread_id, retention, self._codec()))
+                if (await self._arun(prune(thread_id, retention, self._codec()))).checkpoints:
+                    await self._arun(sweep(ticks(time.time_ns()) - _ticks(UNCLAIMED), thread_id))
             return
         for thread_id in threads:
             await self.adelete_thread(thread_id)
@@ -156,5 +176,8 @@ def _retention(keep_last: int, older_than: timedelta | None) -> Retention:
         raise InvalidRequestError(f"keep_last is an integer from 1, not {keep_last!r}")
     if older_than is None:
         return Retention(keep_last)
-    age = int(older_than.total_seconds() * TICKS_PER_SECOND)
-    return Retention(keep_last, ticks(time.time_ns()) - age)
+    return Retention(keep_last, ticks(time.time_ns()) - _ticks(older_than))
+
+
+def _ticks(age: timedelta) -> int:
+    return int(age.total_seconds() * TICKS_PER_SECOND)

@@ -78,6 +78,10 @@ class BlockingFace(BaseCheckpointSaver[Any]):
     ) -> "Mapping[str, DeltaChannelHistory]":
         return self._saver.get_delta_channel_history(config=config, channels=channels)
 
+    async def asweep(self, **options: Any) -> int:
+        swept: int = self._saver.sweep(**options)  # type: ignore[attr-defined]
+        return swept
+
     def lease(self, thread_id: str, **options: Any) -> Any:
         return self._saver.lease(thread_id, **options)  # type: ignore[attr-defined]
 

@@ -162,6 +162,21 @@ class PruningCases:
         await documents.prune(scope, THREAD, Pruning([], [key(1), key(2), key(5)]))
         assert await contents(documents, scope, THREAD) == stored
 
+    async def test_writes_without_a_checkpoint_go_where_it_has_not_come(
+        self, documents: AsyncDocumentStore, scope: Scope
+    ) -> None:
+        waiting = [write(1, refs=[address(1)]), write(2, refs=[address(2)]), item(1), item(2)]
+        await documents.insert(scope, Batch([*waiting, write(3, refs=[address(2)])]))
+        await documents.insert(scope, Batch([checkpoint(2)]))
+        strays = [key(1), key(2), key(9)]
+        assert await documents.prune(scope, THREAD, Pruning((), strays=strays)) == Pruned(
+            True, 0, 1, 1
+        )
+        left = await page_of(documents, scope, Find(WRITES, THREAD))
+        assert [one.key[:2] for one in left] == [key(2), key(3)]
+        left = await page_of(documents, scope, Find(ITEMS, THREAD))
+        assert [one.key for one in left] == [(address(2),)]
+
     async def test_a_prune_leaves_other_threads_and_scopes(
         self, documents: AsyncDocumentStore, scope: Scope
     ) -> None:

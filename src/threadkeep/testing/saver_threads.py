@@ -1,8 +1,10 @@
 """Cases of whole threads: copies, runs deleted, prunes, the history of delta channels, leases."""
 
+import time
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 from langchain_core.messages import HumanMessage
@@ -10,6 +12,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple
 
 from threadkeep.errors import InvalidRequestError, LeaseHeldError, LeaseLostError, NotFoundError
+from threadkeep.model.uuid_times import ticks
 from threadkeep.testing.saver_steps import (
     checkpoint,
     config,
@@ -37,6 +40,12 @@ async def put_many(saver: Saver, count: int, **more: Any) -> list[RunnableConfig
         values = {"m": conversation(step + 1)}
         made.append(await put(saver, values, {"m": step + 1}, after, step=step, **more))
     return made
+
+
+def made_ago(days: int) -> str:
+    """Return a checkpoint id that is so old."""
+    made = ticks(time.time_ns() - days * 86_400_000_000_000)
+    return str(UUID(int=made >> 12 << 80 | 6 << 76 | (made & 0xFFF) << 64 | 2 << 62 | 1))
 
 
 async def put_delta(
@@ -156,6 +165,35 @@ class PruneCases:
         assert (await values_of(saver, at[-1]))["m"] == conversation(12)
         await saver.aput_writes(at[2], [("m", conversation(3))], "late")
         assert (await values_of(saver, fork))["m"] == conversation(6)
+
+    async def test_writes_whose_checkpoint_never_comes_are_swept_after_a_day(
+        self, saver: Saver
+    ) -> None:
+        at = (await put_many(saver, 2))[-1]
+        await saver.aput_writes(at, [("m", conversation(1))], "task")
+        ids = {"stored": made_ago(2), "never": made_ago(2), "late": made_ago(0), "timeless": "x"}
+        for ident in ids.values():
+            await saver.aput_writes(config(checkpoint_id=ident), [("m", "w" * 99)], "task")
+        await saver.aput(at, checkpoint({}, {}, id=ids["stored"]), {}, {})
+        assert await saver.asweep() == 1
+        assert await saver.asweep() == 0
+        for name in ("never", "late", "timeless"):
+            await saver.aput(at, checkpoint({}, {}, id=ids[name]), {}, {})
+        pending = {
+            name: (await found(saver, config(checkpoint_id=ident))).pending_writes
+            for name, ident in ids.items()
+        }
+        kept = [("task", "m", "w" * 99)]
+        assert pending == {"stored": kept, "never": [], "late": kept, "timeless": kept}
+        assert len((await found(saver, at)).pending_writes or ()) == 1
+
+    async def test_a_prune_sweeps_the_thread_it_prunes(self, saver: Saver) -> None:
+        for thread_id in ("t1", "t2"):
+            at = config(thread_id, checkpoint_id=made_ago(2))
+            await saver.aput_writes(at, [("m", "w")], "task")
+        await put_many(saver, 3)
+        await saver.aprune(["t1"])
+        assert await saver.asweep() == 1
 
     async def test_what_is_young_stays(self, saver: Saver) -> None:
         await put_many(saver, 5)

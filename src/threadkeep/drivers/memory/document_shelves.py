@@ -129,7 +129,8 @@ class Thread:
             return Pruned(done=False)
         writes = 0
         checkpoints = sum(self.pop(CHECKPOINTS, key) for key in pruning.gone)
-        for key in pruning.gone:
+        strays = [key for key in pruning.strays if self.get(CHECKPOINTS, key) is None]
+        for key in (*pruning.gone, *strays):
             keys = [one.key for one in self.shelf(WRITES).under(key_order(CHECKPOINTS, key))]
             writes += sum(self.pop(WRITES, child) for child in keys)
         for key in pruning.orphans:

@@ -70,10 +70,14 @@ def prune(statements: Statements, scope: Scope, thread_id: str, pruning: Pruning
         **_arrays(pruning.gone, "gone"),
         **_arrays((*pruning.gone, *pruning.orphans), "planned"),
         **_arrays(pruning.orphans, "orphan"),
+        **_arrays(pruning.strays, "stray"),
     }
     ((is_done, checkpoints, writes),) = yield Query(statements["prune_checkpoints"], given)
     if not is_done:
         return Pruned(done=False)
+    if pruning.strays:
+        ((strays,),) = yield Query(statements["remove_stray_writes"], given)
+        writes += strays
     if pruning.orphans:
         yield Query(statements["cut_off_checkpoints"], given)
     ((documents,),) = yield Query(statements["sweep"], given)

@@ -132,6 +132,26 @@ writes AS (
 SELECT NOT EXISTS (SELECT FROM follower), (SELECT count(*) FROM checkpoints),
     (SELECT count(*) FROM writes);
 
+-- remove_stray_writes --
+WITH writes AS (
+    DELETE FROM {schema}write_documents
+    WHERE ctid = ANY (ARRAY(
+        SELECT l.ctid
+        FROM unnest(:stray_ns::bytea[], :stray_ids::bytea[]) AS s (ns, id)
+        CROSS JOIN LATERAL (
+            SELECT d.ctid FROM {schema}write_documents d
+            WHERE d.tid = :tid::bigint AND d.ns = s.ns AND d.id = s.id
+                AND NOT EXISTS (
+                    SELECT FROM {schema}checkpoint_documents c
+                    WHERE c.tid = :tid::bigint AND c.ns = s.ns AND c.id = s.id
+                )
+            OFFSET 0
+        ) l
+    ))
+    RETURNING 1
+)
+SELECT count(*) FROM writes;
+
 -- cut_off_checkpoints --
 UPDATE {schema}checkpoint_documents SET parent = NULL
 WHERE ctid = ANY (ARRAY(

@@ -47,6 +47,8 @@ def prune(session: Session, threads: Threads, thread: ThreadKey, pruning: Prunin
             return Pruned(done=False)
     checkpoints = sum(session.run("remove_checkpoints", (tid, *row)) for row in gone)
     writes = sum(session.run("remove_writes_of_checkpoint", (tid, *row)) for row in gone)
+    strays = _rows(pruning.strays)
+    writes += sum(session.run("remove_stray_writes", (tid, *row)) for row in strays)
     session.run_many("cut_off_checkpoint", [(tid, *row) for row in orphans])
     documents = _sweep(session, tid)
     session.give_back(GIVE_BACK_PAGES)

@@ -27,6 +27,16 @@ SELECT ns, id, parent FROM checkpoint_documents WHERE tid = ? AND parent IS NOT 
 -- remove_writes_of_checkpoint --
 DELETE FROM write_documents WHERE tid = ? AND ns = ? AND id = ?;
 
+-- remove_stray_writes --
+DELETE FROM write_documents
+WHERE tid = ? AND ns = ? AND id = ?
+    AND NOT EXISTS (
+        SELECT 1 FROM checkpoint_documents c
+        WHERE c.tid = write_documents.tid
+            AND c.ns = write_documents.ns
+            AND c.id = write_documents.id
+    );
+
 -- cut_off_checkpoint --
 UPDATE checkpoint_documents SET parent = NULL
 WHERE tid = ? AND ns = ? AND id = ?
