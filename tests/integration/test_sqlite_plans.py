@@ -9,9 +9,12 @@ from pathlib import Path
 import pytest
 
 from threadkeep.drivers.sql import statements
+from threadkeep.drivers.sql.store import SHARED, SHARED_STATEMENTS
 from threadkeep.drivers.sql.where import (
     Conditions,
     assistants_where,
+    crons_where,
+    deliveries_where,
     items_where,
     namespaces_where,
     runs_where,
@@ -22,9 +25,11 @@ from threadkeep.drivers.sqlite.address import Address
 from threadkeep.drivers.sqlite.database import SqliteDatabase
 from threadkeep.drivers.sqlite.dialect import SQLITE
 from threadkeep.model.items import ItemQuery, NamespaceQuery
-from threadkeep.model.queries import AssistantQuery, RunQuery, ThreadQuery
+from threadkeep.model.queries import AssistantQuery, CronQuery, DeliveryQuery, RunQuery, ThreadQuery
 
 STATEMENTS = statements.load("threadkeep.drivers.sqlite", "resources.sql")
+for shared in SHARED_STATEMENTS:
+    STATEMENTS |= statements.load(SHARED, shared, schema="")
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 NO_CONDITION = Conditions(SQLITE)
 
@@ -77,6 +82,27 @@ BY_KEY = [
     "remove_item_lifetime",
     "remove_item",
     "sweep_items",
+    "latest_run",
+    "get_cron",
+    "lock_cron",
+    "change_cron",
+    "move_cron",
+    "remove_cron",
+    "get_idempotency",
+    "record_idempotency",
+    "release_idempotency",
+    "disown_idempotency",
+    "erase_idempotency_of_run",
+    "erase_idempotency_of_thread",
+    "erase_idempotency_of_runs_of_thread",
+    "sweep_idempotency",
+    "get_delivery",
+    "lock_delivery",
+    "change_delivery",
+    "erase_deliveries_of_run",
+    "erase_deliveries_of_thread",
+    "erase_settled_deliveries_of_thread",
+    "sweep_deliveries",
 ]
 
 
@@ -113,7 +139,27 @@ SEARCHES = [
         "threads_by_state_update",
     ),
     ("search_threads", threads_where(ThreadQuery(status="busy"), SQLITE), "threads_by_status"),
+    (
+        "search_threads",
+        threads_where(ThreadQuery(metadata={"user": "u"}), SQLITE),
+        "SEARCH thread_labels USING PRIMARY KEY (label_key=? AND label_value=?)",
+    ),
+    (
+        "search_threads",
+        threads_where(ThreadQuery(enforced_metadata={"user": "u"}, status="idle"), SQLITE),
+        "SEARCH thread_labels USING PRIMARY KEY (label_key=? AND label_value=?)",
+    ),
     ("search_runs", runs_where(RunQuery(), SQLITE), "runs_by_creation"),
+    ("search_runs", runs_where(RunQuery(statuses=["error"]), SQLITE), "runs_of_status"),
+    ("search_runs", runs_where(RunQuery(assistant_id="a"), SQLITE), "runs_of_assistant"),
+    ("latest_run", NO_CONDITION, "runs_of_thread"),
+    ("search_crons", crons_where(CronQuery(), SQLITE), "crons_by_creation"),
+    ("search_deliveries", deliveries_where(DeliveryQuery(run_id="r"), SQLITE), "deliveries_of_run"),
+    ("due_crons", NO_CONDITION, "crons_due"),
+    ("first_due_cron", NO_CONDITION, "crons_due"),
+    ("due_deliveries", NO_CONDITION, "deliveries_due"),
+    ("lock_due_deliveries", NO_CONDITION, "deliveries_due"),
+    ("expired_threads", NO_CONDITION, "threads_expired"),
     ("search_runs", runs_where(RunQuery(thread_id="t"), SQLITE), "runs_of_thread"),
     ("search_assistants", assistants_where(AssistantQuery(), SQLITE), "assistants_by_creation"),
     (

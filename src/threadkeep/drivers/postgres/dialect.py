@@ -7,6 +7,7 @@ from threadkeep.drivers.postgres.entry_digests import digest_of
 from threadkeep.drivers.postgres.search_forms import search_json, search_text
 from threadkeep.drivers.sql.where import Conditions
 from threadkeep.model.items import NamespaceQuery
+from threadkeep.model.queries import RunQuery, ThreadQuery
 from threadkeep.rules.item_filter import Condition
 from threadkeep.rules.json_text import json_text
 from threadkeep.rules.namespaces import WILDCARD
@@ -80,6 +81,12 @@ class PostgresDialect:
     def be_owned(self, where: Conditions, wanted: Mapping[str, Any]) -> None:
         """See ``Dialect.be_owned``."""
         where.add(_OWNED, "metadata_search", search_json(wanted))
+
+    def read_threads(self, where: Conditions, query: ThreadQuery) -> None:
+        """See ``Dialect.read_threads``; the statements say it."""
+
+    def read_runs(self, where: Conditions, query: RunQuery) -> None:
+        """See ``Dialect.read_runs``; the statements say it."""
 
     def be_one_of(self, where: Conditions, column: str, values: Sequence[str]) -> None:
         """See ``Dialect.be_one_of``."""

@@ -42,12 +42,13 @@ def read_page(
     is_last = len(rows) < page.limit and (rows or not page.offset)
     if is_last:
         return rows, page.offset + len(rows)
-    counted = yield One(count, bound, where.text)
-    return rows, counted["total"]
+    total = yield from read_count(count, where)
+    return rows, total
 
 
 def read_count(count: str, where: Conditions) -> Work[int]:
     """Count what matches, whatever a page would hold."""
-    counted = yield One(count, where.parameters, where.text)
+    plain = One(count, where.parameters, where.counted or where.text)
+    counted = yield where.total or plain
     total: int = counted["total"]
     return total

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
+from threadkeep.drivers.sql.database import One
 from threadkeep.drivers.sql.rows import AFTER_LABELS, micros, path_of
 from threadkeep.model.items import ItemQuery, Namespace, NamespaceQuery
 from threadkeep.model.queries import (
@@ -51,6 +52,14 @@ class Dialect(Protocol):
         """Add that the metadata of a run's thread contains something."""
         ...
 
+    def read_threads(self, where: "Conditions", query: ThreadQuery) -> None:
+        """Say where the rows of a search come from, where the statement leaves that open."""
+        ...
+
+    def read_runs(self, where: "Conditions", query: RunQuery) -> None:
+        """Do the same for runs."""
+        ...
+
     def be_one_of(self, where: "Conditions", column: str, values: Sequence[str]) -> None:
         """Add that a text column is one of some texts."""
         ...
@@ -58,21 +67,31 @@ class Dialect(Protocol):
 
 @dataclass(slots=True)
 class Conditions:
-    """Conditions that hold together, and what they bind."""
+    """Conditions that hold together, and what they bind.
+
+    Attributes:
+        source: Tables and joins before the conditions, where the statement leaves them open.
+        counted: Another text by which the same rows are counted, where that is cheaper.
+        total: Another statement that counts them, and what it binds, where that is cheaper.
+    """
 
     dialect: Dialect
     parameters: dict[str, Any] = field(default_factory=dict)
     parts: list[str] = field(default_factory=list)
     order: str = ""
+    source: str = ""
+    counted: str = ""
+    total: One | None = None
 
     @property
     def text(self) -> str:
-        """What takes the place of ``{where}`` where rows are counted."""
-        return " AND ".join(self.parts) or "TRUE"
+        """What takes the place of ``{where}``."""
+        conditions = " AND ".join(self.parts) or "TRUE"
+        return f"{self.source} WHERE {conditions}" if self.source else conditions
 
     @property
     def ordered_text(self) -> str:
-        """What takes its place where rows are read."""
+        """What takes its place where rows are read in order."""
         return f"{self.text} ORDER BY {self.order}"
 
     def add(self, template: str, column: str, value: Any, **more: Any) -> None:
@@ -93,7 +112,9 @@ class Conditions:
 
     def one_of(self, column: str, values: Sequence[str] | None) -> None:
         """Add membership, where values are given."""
-        if values is not None:
+        if values is not None and len(values) == 1:
+            self.equal(column, values[0])
+        elif values is not None:
             self.dialect.be_one_of(self, column, values)
 
     def contain(self, column: str, wanted: Mapping[str, Any]) -> None:
@@ -164,18 +185,21 @@ def versions_where(assistant_id: str, query: VersionQuery, dialect: Dialect) -> 
 def threads_where(query: ThreadQuery, dialect: Dialect) -> Conditions:
     """Return the conditions of a search for threads."""
     where = Conditions(dialect)
+    dialect.read_threads(where, query)
     where.equal("status", query.status)
     where.one_of("thread_id", query.ids)
     where.contain("metadata", query.enforced_metadata)
     where.contain("metadata", query.metadata)
     where.contain('"values"', query.values)
-    where.order_by(query.sort_by, "thread_id", query.sort_order)
+    if not where.order:
+        where.order_by(query.sort_by, "thread_id", query.sort_order)
     return where
 
 
 def runs_where(query: RunQuery, dialect: Dialect) -> Conditions:
     """Return the conditions of a search for runs."""
     where = Conditions(dialect)
+    dialect.read_runs(where, query)
     where.equal("thread_id", query.thread_id)
     where.equal("assistant_id", query.assistant_id)
     where.one_of("status", query.statuses)

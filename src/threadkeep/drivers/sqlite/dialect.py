@@ -8,13 +8,16 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from threadkeep.drivers.sql.database import One
 from threadkeep.drivers.sql.where import Conditions
 from threadkeep.model.items import NamespaceQuery
+from threadkeep.model.queries import RunQuery, ThreadQuery
 from threadkeep.rules.identifiers import is_plain
 from threadkeep.rules.item_filter import Condition
 from threadkeep.rules.json_text import json_text
 
 MAX_ENTRIES = 4  # comparisons before a rule; the first few spare the most rows
+MAX_LABEL = 200  # characters of a label's key or text; longer ones are no labels
 MAX_EXACT = 10**15  # integers below it are the same number for every JSON reader
 
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+")
@@ -23,6 +26,11 @@ _OWNED = """EXISTS (
     SELECT 1 FROM threads
     WHERE threads.thread_id = runs.thread_id AND json_contains({column}, :{name})
 )"""
+
+# A label that is exact needs no look at the metadata.
+_IS_CONTAINED = """(label_is_exact OR (
+    SELECT json_contains(metadata, :label_wanted) FROM threads WHERE thread_id = label_thread
+))"""
 
 
 class SqliteDialect:
@@ -62,6 +70,36 @@ class SqliteDialect:
         """See ``Dialect.be_owned``."""
         where.add(_OWNED, "threads.metadata", json_text(wanted))
 
+    def read_threads(self, where: Conditions, query: ThreadQuery) -> None:
+        """See ``Dialect.read_threads``: by a label, where one is wanted, else by the threads.
+
+        ``thread_labels`` holds the single values at the top of each thread's metadata.
+        """
+        where.source = "threads"
+        wanted = {**query.metadata, **query.enforced_metadata}
+        is_narrow = query.status is None and query.ids is None and not query.values
+        if is_narrow and not wanted:
+            where.total = _total("thread", None)
+        elif query.status is not None and query.ids is None and not (wanted or query.values):
+            where.total = _total("thread", [query.status])
+        label = next(_labels(query.enforced_metadata), None) or next(_labels(wanted), None)
+        if label is None or query.ids is not None:
+            return
+        where.source = "thread_labels CROSS JOIN threads ON threads.thread_id = label_thread"
+        where.add("{column} = :{name}", "label_key", label[0])
+        where.add("{column} = :{name}", "label_value", label[1])
+        if is_narrow and len(query.metadata) + len(query.enforced_metadata) == 1:
+            where.counted = f"thread_labels WHERE {' AND '.join(where.parts)} AND {_IS_CONTAINED}"
+            where.parameters["label_wanted"] = json_text(wanted)
+        if query.sort_by == "created_at":
+            where.order_by("label_at", "label_thread", query.sort_order)
+
+    def read_runs(self, where: Conditions, query: RunQuery) -> None:
+        """See ``Dialect.read_runs``."""
+        others = (query.thread_id, query.assistant_id, query.metadata, query.enforced_metadata)
+        if not any(others):
+            where.total = _total("run", query.statuses)
+
     def be_one_of(self, where: Conditions, column: str, values: Sequence[str]) -> None:
         """See ``Dialect.be_one_of``."""
         listed = "{column} IN (SELECT value FROM json_each(:{name}))"
@@ -69,6 +107,22 @@ class SqliteDialect:
 
 
 SQLITE = SqliteDialect()
+
+
+def _total(kind: str, statuses: Sequence[str] | None) -> One:
+    listed = None if statuses is None else json_text(list(statuses))
+    return One("total_resources", {"kind": kind, "statuses": listed})
+
+
+def _labels(wanted: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Iterate over what of wanted metadata is a label: single values at the top."""
+    for key, value in wanted.items():
+        if not _is_comparable((key,), value) or len(key) > MAX_LABEL:
+            continue
+        if isinstance(value, bool):
+            yield key, b"\x01" if value else b"\x00"
+        elif isinstance(value, int) or len(value) <= MAX_LABEL:
+            yield key, value
 
 
 def _compare(

@@ -18,6 +18,7 @@ class SqliteResourceStore(SqlResourceStore):
         max_page_size: int = MAX_PAGE_SIZE,
     ) -> None:
         database.load("threadkeep.drivers.sqlite", "resources.sql")
+        database.load("threadkeep.drivers.sqlite", "totals.sql")
         for filename in SHARED_STATEMENTS:
             database.load(SHARED, filename)
         super().__init__(

@@ -75,10 +75,10 @@ SELECT
     CASE WHEN :select_values THEN "values" END AS "values",
     CASE WHEN :select_interrupts THEN interrupts END AS interrupts,
     CASE WHEN :select_error THEN error END AS error
-FROM threads WHERE {where} LIMIT :limit OFFSET :offset;
+FROM {where} LIMIT :limit OFFSET :offset;
 
 -- count_threads --
-SELECT count(*) AS total FROM threads WHERE {where};
+SELECT count(*) AS total FROM {where};
 
 -- change_thread --
 UPDATE threads SET
@@ -176,7 +176,7 @@ WHERE thread_id = :thread_id AND status IN ('pending', 'running') LIMIT 1;
 
 -- startable_runs --
 SELECT runs.*, kwargs, owner, lease_expires_at
-FROM runs JOIN run_requests USING (position) LEFT JOIN run_leases USING (position)
+FROM runs INDEXED BY runs_pending JOIN run_requests USING (position) LEFT JOIN run_leases USING (position)
 WHERE status = 'pending' AND start_at <= :now AND NOT EXISTS (
     SELECT 1 FROM runs AS older
     WHERE older.thread_id = runs.thread_id AND older.status IN ('pending', 'running')
@@ -184,7 +184,7 @@ WHERE status = 'pending' AND start_at <= :now AND NOT EXISTS (
 ) ORDER BY position LIMIT :limit;
 
 -- next_start --
-SELECT min(start_at) AS start_at FROM runs
+SELECT min(start_at) AS start_at FROM runs INDEXED BY runs_pending
 WHERE status = 'pending' AND NOT EXISTS (
     SELECT 1 FROM runs AS older
     WHERE older.thread_id = runs.thread_id AND older.status IN ('pending', 'running')
