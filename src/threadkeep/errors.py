@@ -25,6 +25,8 @@
         DocumentTooLargeError        a document is above the backend's size limit
         SchemaTooNewError            the store was written by a newer release
       CorruptionError                stored documents contradict each other
+        MissingDocumentError         a document is named and not stored
+        DamagedRowError              the backend has a row that cannot be read
       SecretNotStoredError           a restored secret is asked for: it was never stored
       RunError                       a run did not end well
         GraphError                   the graph raised
@@ -33,6 +35,9 @@
 
 No class here knows HTTP or exit codes: ``server.errors`` and ``cli.main`` hold those tables.
 """
+
+from collections.abc import Mapping
+from typing import Any
 
 
 class ThreadkeepError(Exception):
@@ -234,6 +239,38 @@ class CorruptionError(ThreadkeepError):
     """Stored documents contradict each other: a reference without its document, a wrong digest."""
 
     code = "corruption"
+
+
+class MissingDocumentError(CorruptionError):
+    """A document is named and not stored.
+
+    Attributes:
+        ref: Its address.
+        read: The documents that were read with it, by address.
+    """
+
+    def __init__(self, thread_id: str, ref: bytes, read: Mapping[bytes, Any]) -> None:
+        super().__init__(f"thread {thread_id!r} lacks the document {ref.hex()}")
+        self.ref = ref
+        self.read = read
+
+
+class DamagedRowError(CorruptionError):
+    """The backend has a row that cannot be read as a document.
+
+    Attributes:
+        thread_id: Its thread.
+        collection: Its collection.
+        key: Its key, or ``None`` where that cannot be read either.
+    """
+
+    def __init__(
+        self, says: str, *, thread_id: str, collection: str, key: tuple[Any, ...] | None
+    ) -> None:
+        super().__init__(says)
+        self.thread_id = thread_id
+        self.collection = collection
+        self.key = key
 
 
 class SecretNotStoredError(ThreadkeepError):

@@ -14,9 +14,10 @@ import psycopg
 from threadkeep.checkpoints.sums import unseal_row
 from threadkeep.drivers import postgres
 from threadkeep.errors import CorruptionError
+from threadkeep.model.default_scope import AGENT_ID, NAMESPACE
 from threadkeep.ports.documents import CHECKPOINTS, COLLECTIONS, DocumentStore, Find, Scope
 from threadkeep.ports.drivers import Driver, DriverOptions, open_driver
-from threadkeep.savers.saver import AGENT_ID, NAMESPACE, DocumentCheckpointSaver
+from threadkeep.savers.saver import DocumentCheckpointSaver
 
 _FOLDER = Path(tempfile.gettempdir()) / "threadkeep-pains"
 _memory: dict[str, Driver] = {}

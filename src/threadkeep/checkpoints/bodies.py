@@ -128,6 +128,14 @@ def size_of_frame(packed: bytes) -> int:
     return size
 
 
+def frame_reader() -> "zstandard.ZstdDecompressionObj":
+    """Make what decompresses one frame piece by piece."""
+    decompressor = zstandard.ZstdDecompressor(
+        dict_data=_DICTIONARY, format=zstandard.FORMAT_ZSTD1_MAGICLESS
+    )
+    return decompressor.decompressobj()
+
+
 def _compress(plain: bytes) -> bytes:
     try:
         compressor = _compressors.pop()

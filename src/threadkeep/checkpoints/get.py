@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from threadkeep.checkpoints import metadata as metadata_documents
+from threadkeep.checkpoints.blame import blame
 from threadkeep.checkpoints.codec import Codec
 from threadkeep.checkpoints.dicts import watch_table
 from threadkeep.checkpoints.entries import Blob, Entry, Keyed, Table, Text, Tree
@@ -17,7 +18,7 @@ from threadkeep.checkpoints.steps import Steps
 from threadkeep.checkpoints.texts import is_long, join, watch_text
 from threadkeep.checkpoints.values import Memory, Path, watch
 from threadkeep.checkpoints.writes import pending, read_writes
-from threadkeep.errors import CorruptionError
+from threadkeep.errors import CorruptionError, MissingDocumentError
 from threadkeep.ports.documents import CHECKPOINTS, WRITES, Condition, Document, Find, Is, Page
 
 
@@ -64,10 +65,12 @@ def get(
             with naming(page.documents[0]):
                 refs = _refs(page.documents, page.children)
                 fresh = yield from gather(thread_id, refs, found, known)
-        except CorruptionError:
-            if (yield from still_stored(page.documents)):
-                raise
-            continue  # it was deleted while it was read
+        except CorruptionError as error:
+            if not (yield from still_stored(page.documents)):
+                continue  # it was deleted while it was read
+            if isinstance(error.__cause__, MissingDocumentError):
+                raise blame(error.__cause__, page.documents, found, codec) from error
+            raise
         document = page.documents[0]
         with naming(document):
             return _watched_checkpoint(document, page.children, Reader(codec, found, fresh), known)
@@ -114,7 +117,7 @@ def load_page(
     for thread_id in dict.fromkeys(document.thread_id for document in documents):
         own: Sequence[Document] = [each for each in documents if each.thread_id == thread_id]
         found: Documents = {}
-        own, fresh = yield from _gather_stored(own, children, found, known)
+        own, fresh = yield from _gather_stored(own, children, found, codec, known)
         reader = Reader(codec, found, fresh, share=True)
         for document in own:
             place = place_of(document)
@@ -134,6 +137,7 @@ def _gather_stored(
     checkpoints: Sequence[Document],
     children: Mapping[Place, Sequence[Document]],
     found: Documents,
+    codec: Codec,
     known: Known,
 ) -> Steps[tuple[Sequence[Document], Set[bytes]]]:
     """Read all that checkpoints of one thread name.
@@ -146,9 +150,11 @@ def _gather_stored(
         refs = _refs(checkpoints, writes)
         try:
             fresh = yield from gather(checkpoints[0].thread_id, refs, found, known)
-        except CorruptionError:
+        except CorruptionError as error:
             kept = yield from still_stored(checkpoints)
             if len(kept) == len(checkpoints):
+                if isinstance(error, MissingDocumentError):
+                    raise blame(error, checkpoints, found, codec) from error
                 raise
             checkpoints = kept
             found.clear()  # what came with the others was not checked

@@ -37,7 +37,12 @@ from threadkeep.checkpoints.tables import Items
 from threadkeep.checkpoints.tables import read as read_table
 from threadkeep.checkpoints.texts import join
 from threadkeep.checkpoints.values import SNAPSHOT
-from threadkeep.errors import CorruptionError, SchemaTooNewError, ThreadkeepError
+from threadkeep.errors import (
+    CorruptionError,
+    MissingDocumentError,
+    SchemaTooNewError,
+    ThreadkeepError,
+)
 from threadkeep.ports.documents import CHECKPOINTS, PARTS, Document, Fetched, Find, Is, Page
 
 TOGETHER = 64  # elements made at a time: more do not fit the processor's cache
@@ -106,7 +111,7 @@ def fetch(
     """Read documents, and the nodes under them where wanted.
 
     Raises:
-        CorruptionError: One of ``refs`` is missing.
+        MissingDocumentError: One of ``refs`` is missing.
     """
     found: dict[bytes, Document] = {}
     remaining = refs
@@ -116,7 +121,7 @@ def fetch(
         remaining = fetched.remaining
     if not all(map(found.__contains__, refs)):
         lost = next(ref for ref in refs if ref not in found)
-        raise CorruptionError(f"thread {thread_id!r} lacks the document {lost.hex()}")
+        raise MissingDocumentError(thread_id, lost, found)
     return found
 
 

@@ -10,10 +10,12 @@ An algorithm yields what it needs from the document store and is sent the answer
 that an algorithm does before its first request happens before the driver waits for anything.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
+from threadkeep.errors import CorruptionError
 from threadkeep.ports.documents import (
     AsyncDocumentStore,
     Batch,
@@ -164,6 +166,7 @@ class Pause:
 LeaseRequest = TakeLease | ExtendLease | ReleaseLease
 Request = Insert | Fetch | Find | Remove | Erase | Copy | Prune | LeaseRequest | Pause
 Steps = Generator[Request, Any, T]
+Resume = Callable[[], Request]  # goes on with a reply, or with the damage that was met instead
 
 
 def perform(request: Request, store: DocumentStore, scope: Scope) -> Any:
@@ -186,23 +189,29 @@ async def aperform(request: Request, store: AsyncDocumentStore, scope: Scope) ->
 
 def run(steps: Steps[T], store: DocumentStore, scope: Scope) -> T:
     """Drive an algorithm to its result, blocking on the store."""
-    reply: Any = None
+    resume: Resume = partial(steps.send, None)
     while True:
         try:
-            request = steps.send(reply)
+            request = resume()
         except StopIteration as done:
             result: T = done.value
             return result
-        reply = perform(request, store, scope)
+        try:
+            resume = partial(steps.send, perform(request, store, scope))
+        except CorruptionError as error:
+            resume = partial(steps.throw, error)
 
 
 async def arun(steps: Steps[T], store: AsyncDocumentStore, scope: Scope) -> T:
     """Drive an algorithm to its result, awaiting the store."""
-    reply: Any = None
+    resume: Resume = partial(steps.send, None)
     while True:
         try:
-            request = steps.send(reply)
+            request = resume()
         except StopIteration as done:
             result: T = done.value
             return result
-        reply = await aperform(request, store, scope)
+        try:
+            resume = partial(steps.send, await aperform(request, store, scope))
+        except CorruptionError as error:
+            resume = partial(steps.throw, error)

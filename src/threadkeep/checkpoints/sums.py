@@ -39,15 +39,39 @@ def unseal_row(document: Document) -> bytes:
     body = document.body
     if body[:1] != b"\x08":
         return unseal(body)  # of an earlier release: nothing to check it by
-    is_checkpoint = document.collection == CHECKPOINTS
-    inside = body[_CHECKPOINT_START if is_checkpoint else _WRITES_START :]
+    inside = body_inside(document)
     if _row_sum(document, inside) != body[1:5]:
         raise CorruptionError("its row is not what was stored: the sum over it is another")
-    if is_checkpoint:
+    if document.collection == CHECKPOINTS:
         parent = document.fields.get("parent_id")
         if parent is not None and parent_sum(parent) != body[5:7]:
             raise CorruptionError(f"its parent {parent!r} is not the one it was stored with")
     return unseal(inside)
+
+
+def body_inside(document: Document) -> bytes:
+    """Give the body within the sums of a checkpoint or write, or the whole where it has none."""
+    if document.body[:1] != b"\x08":
+        return document.body
+    is_checkpoint = document.collection == CHECKPOINTS
+    return document.body[_CHECKPOINT_START if is_checkpoint else _WRITES_START :]
+
+
+def unseal_inside(document: Document) -> bytes:
+    """Give the plain of a checkpoint or write, whatever its sums say; see ``unseal_row``."""
+    return unseal(body_inside(document))
+
+
+def has_row_sum(document: Document) -> bool:
+    """Tell whether a row has the sum it was stored with; one without any has."""
+    body = document.body
+    return body[:1] != b"\x08" or _row_sum(document, body_inside(document)) == body[1:5]
+
+
+def has_parent_sum(document: Document) -> bool:
+    """Tell whether a checkpoint has the parent it was stored with, or none any more."""
+    parent = document.fields.get("parent_id")
+    return parent is None or document.body[:1] != b"\x08" or parent_is(document, parent)
 
 
 def parent_sum(parent: Any) -> bytes:

@@ -9,6 +9,7 @@ from typing import NoReturn
 
 from threadkeep.config.settings import MAX_JOBS
 from threadkeep.errors import ConfigError
+from threadkeep.model.default_scope import AGENT_ID, NAMESPACE
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 2024  # as `langgraph dev`, so that clients find it
@@ -60,6 +61,7 @@ def parser() -> Parser:
     _dev(commands)
     _up(commands)
     _new(commands)
+    _verify(commands)
     return root
 
 
@@ -144,6 +146,27 @@ def _served(command: Parser, *, port: int) -> None:
 def _new(commands: "argparse._SubParsersAction[Parser]") -> None:
     new = _command(commands, "new", "Make a project that runs at once and needs no API key.")
     new.add_argument("path", metavar="NAME", help="the folder to make; an empty one may exist")
+
+
+def _verify(commands: "argparse._SubParsersAction[Parser]") -> None:
+    verify = _command(
+        commands,
+        "verify",
+        "Check that every reference of the checkpoints resolves and every hash matches.",
+    )
+    verify.add_argument(
+        "--repair", action="store_true", help="also print what would mend the damage, and its cost"
+    )
+    verify.add_argument("--apply", action="store_true", help="carry out the plan that is printed")
+    verify.add_argument(
+        "--namespace", default=NAMESPACE, help="whose checkpoints, with --agent-id (%(default)s)"
+    )
+    verify.add_argument(
+        "--agent-id", default=AGENT_ID, metavar="ID", help="the agent (%(default)s)"
+    )
+    verify.add_argument(
+        "--thread", action="append", metavar="ID", help="only this thread; may be given repeatedly"
+    )
 
 
 def _port(text: str) -> int:

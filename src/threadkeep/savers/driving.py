@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from functools import partial
 from typing import Any, TypeVar
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -9,7 +10,8 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from threadkeep.checkpoints.codec import Codec
 from threadkeep.checkpoints.known import Known
-from threadkeep.checkpoints.steps import Steps, arun, perform, run
+from threadkeep.checkpoints.steps import Resume, Steps, arun, perform, run
+from threadkeep.errors import CorruptionError
 from threadkeep.ports.documents import AsyncDocumentStore, DocumentStore, Scope
 from threadkeep.savers.under_way import WritesUnderWay
 
@@ -42,11 +44,15 @@ class Driving(BaseCheckpointSaver[Any]):
     async def _arun(self, steps: Steps[T]) -> T:
         if self._async_documents is not None:
             return await arun(steps, self._async_documents, self._scope)
-        reply: Any = None
+        resume: Resume = partial(steps.send, None)
         while True:
             try:
-                request = steps.send(reply)
+                request = resume()
             except StopIteration as done:
                 result: T = done.value
                 return result
-            reply = await asyncio.to_thread(perform, request, self._documents, self._scope)
+            work = partial(perform, request, self._documents, self._scope)
+            try:
+                resume = partial(steps.send, await asyncio.to_thread(work))
+            except CorruptionError as error:
+                resume = partial(steps.throw, error)

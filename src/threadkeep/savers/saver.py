@@ -26,6 +26,7 @@ from threadkeep.checkpoints.put import Put, put
 from threadkeep.checkpoints.steps import Steps
 from threadkeep.checkpoints.writes import PutWrites, put_writes
 from threadkeep.errors import InvalidRequestError, NotFoundError, ThreadkeepError
+from threadkeep.model.default_scope import AGENT_ID, NAMESPACE
 from threadkeep.model.uuid_times import made_at
 from threadkeep.ports.documents import AsyncDocumentStore, DocumentStore, Scope
 from threadkeep.rules.credentials import without_credentials
@@ -35,6 +36,7 @@ from threadkeep.savers.leases import lease_of
 from threadkeep.savers.opening import Opening
 from threadkeep.savers.serde import SafeSerializer
 from threadkeep.savers.staging import StagedDocuments
+from threadkeep.savers.verifying import Verifying
 from threadkeep.savers.versions import next_version
 from threadkeep.savers.whole_threads import WholeThreads
 
@@ -43,11 +45,8 @@ if TYPE_CHECKING:  # older releases of LangGraph have no delta channels
 
 T = TypeVar("T")
 
-NAMESPACE = "threadkeep.agents"
-AGENT_ID = "engine.v1"
 
-
-class DocumentCheckpointSaver(WholeThreads):
+class DocumentCheckpointSaver(WholeThreads, Verifying):
     """Keeps LangGraph checkpoints as increments in a document store.
 
     Args:

@@ -5,6 +5,7 @@ from typing import Any
 
 from threadkeep.drivers.postgres.entry_digests import digests_of
 from threadkeep.drivers.sql.addressed import METADATA
+from threadkeep.drivers.sql.damage import UNREADABLE, check_body, damaged_row
 from threadkeep.drivers.sql.packing import (
     pack_id,
     pack_refs,
@@ -91,21 +92,33 @@ def columns(rows: Sequence[tuple[Any, ...]], names: Sequence[str]) -> dict[str, 
 
 
 def keyed_document(collection: str, thread_id: str, row: Sequence[Any]) -> Document:
-    """Make a checkpoint or write of the columns after the thread's."""
+    """Make a checkpoint or write of the columns after the thread's.
+
+    Raises:
+        DamagedRowError: A column is none that was stored.
+    """
     spec = COLLECTIONS[collection]
     *packed, refs, body = row
-    values = [
-        None if value is None else _UNPACKERS[kind](value)
-        for kind, value in zip((*spec.key.values(), *spec.fields.values()), packed, strict=True)
-    ]
+    kinds = (*spec.key.values(), *spec.fields.values())
+    try:
+        check_body(body)
+        values = _unpacked(kinds, packed)
+        names = unpack_refs(refs)
+    except UNREADABLE as error:
+        key_kinds = tuple(spec.key.values())
+        raise damaged_row(
+            error, collection, thread_id, lambda: _unpacked(key_kinds, packed[: len(spec.key)])
+        ) from error
     key, fields = values[: len(spec.key)], values[len(spec.key) :]
     return Document(
-        thread_id,
-        collection,
-        tuple(key),
-        body,
-        unpack_refs(refs),
-        dict(zip(spec.fields, fields, strict=True)),
+        thread_id, collection, key, body, names, dict(zip(spec.fields, fields, strict=True))
+    )
+
+
+def _unpacked(kinds: Sequence[FieldType], columns: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple(
+        None if value is None else _UNPACKERS[kind](value)
+        for kind, value in zip(kinds, columns, strict=True)
     )
 
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from threadkeep.drivers.sql.damage import UNREADABLE, check_body, damaged_row
 from threadkeep.drivers.sql.packing import unpack_refs, unpack_text
-from threadkeep.errors import CorruptionError
 from threadkeep.ports.documents import BLOBS, Document, Scalar
 
 METADATA = "metadata"
@@ -32,22 +32,22 @@ def addressed_document(
     """Make an addressed document.
 
     Raises:
-        CorruptionError: Its addresses or its metadata are damaged.
+        DamagedRowError: Its addresses, its metadata or its body are damaged.
     """
     made: Any = _new(Document)
     _thread(made, thread_id)
     _collection(made, collection)
     _key(made, (ref,))
     _body(made, body)
-    if refs is None and metadata is None:
+    if refs is None and metadata is None and type(body) is bytes:
         _refs(made, ())
         _fields(made, _NO_METADATA if collection == BLOBS else _NO_FIELDS)
         return made  # type: ignore[no-any-return]
     try:
+        check_body(body)
         _refs(made, unpack_refs(refs))
         text = None if metadata is None else unpack_text(metadata)
-    except CorruptionError as error:
-        what = f"{collection} {ref.hex()}"
-        raise CorruptionError(f"a document of thread {thread_id!r} in {what}: {error}") from error
+    except UNREADABLE as error:
+        raise damaged_row(error, collection, thread_id, lambda: (ref,)) from error
     _fields(made, {METADATA: text} if collection == BLOBS else _NO_FIELDS)
     return made  # type: ignore[no-any-return]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from threadkeep.drivers.sql.addressed import METADATA
+from threadkeep.drivers.sql.damage import UNREADABLE, check_body, damaged_row
 from threadkeep.drivers.sql.packing import (
     pack_id,
     pack_refs,
@@ -13,7 +14,6 @@ from threadkeep.drivers.sql.packing import (
     unpack_refs,
     unpack_text,
 )
-from threadkeep.errors import CorruptionError
 from threadkeep.ports.documents import (
     BLOBS,
     COLLECTIONS,
@@ -108,23 +108,31 @@ class AddressedRow:
 
 
 def keyed_document(collection: str, thread_id: str, row: Sequence[Any]) -> Document:
-    """Make a checkpoint or write of the columns after the thread's."""
+    """Make a checkpoint or write of the columns after the thread's.
+
+    Raises:
+        DamagedRowError: A column is none that was stored.
+    """
     spec = COLLECTIONS[collection]
     *columns, refs, body = row
     kinds = (*spec.key.values(), *spec.fields.values())
     try:
-        values = [
-            None if value is None else _UNPACKERS[kind](value)
-            for kind, value in zip(kinds, columns, strict=True)
-        ]
+        check_body(body)
+        values = _unpacked(kinds, columns)
         names = unpack_refs(refs)
-    except CorruptionError as error:
-        raise _named(error, collection, thread_id) from error
+    except UNREADABLE as error:
+        key_kinds = tuple(spec.key.values())
+        raise damaged_row(
+            error, collection, thread_id, lambda: _unpacked(key_kinds, columns[: len(spec.key)])
+        ) from error
     key, fields = values[: len(spec.key)], values[len(spec.key) :]
     return Document(
-        thread_id, collection, tuple(key), body, names, dict(zip(spec.fields, fields, strict=True))
+        thread_id, collection, key, body, names, dict(zip(spec.fields, fields, strict=True))
     )
 
 
-def _named(error: CorruptionError, what: str, thread_id: str) -> CorruptionError:
-    return CorruptionError(f"a document of thread {thread_id!r} in {what}: {error}")
+def _unpacked(kinds: Sequence[FieldType], columns: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple(
+        None if value is None else _UNPACKERS[kind](value)
+        for kind, value in zip(kinds, columns, strict=True)
+    )
