@@ -94,7 +94,7 @@ class Stored:
 
     def manifest(self) -> Document:
         """Return the document of the large value."""
-        return next(one for one in self.documents[BLOBS] if one.body == b"\x02")
+        return next(one for one in self.documents[ITEMS] if one.body == b"\x02")
 
 
 def plain_of(document: Document) -> bytes:

@@ -11,7 +11,7 @@ from itertools import islice
 
 from threadkeep.checkpoints import bodies
 from threadkeep.checkpoints.codec import Codec
-from threadkeep.checkpoints.entries import Entry, Snapshot, Tree, names_of
+from threadkeep.checkpoints.entries import Entry, Snapshot, Text, Tree, names_of
 from threadkeep.checkpoints.findings import Findings
 from threadkeep.checkpoints.inspection import (
     ROOT_HEIGHT,
@@ -231,7 +231,7 @@ class ThreadCheck:
 
     def _entry_damage(self, document: Document, name: str, entry: Entry) -> str | None:
         """Say why a value cannot be made, as far as what its entry names itself tells."""
-        tree = entry.tree if isinstance(entry, Snapshot) else entry
+        tree = entry.tree if isinstance(entry, Snapshot | Text) else entry
         roots = {tree.root} if isinstance(tree, Tree) else set()
         for ref in names_of(entry):
             found = self.looks.get(ref)
