@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -342,11 +343,16 @@ sys.exit(code)
 
 
 @pytest.mark.parametrize("damaged", [False, True])
-def test_who_looks_makes_no_value_and_imports_no_class(tmp_path: Path, *, damaged: bool) -> None:
+def test_who_looks_makes_no_value_and_imports_no_class(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, damaged: bool
+) -> None:
     class Trap(BaseModel):
         text: str
 
     Trap.__module__, Trap.__qualname__ = "trap_module", "Trap"
+    module = ModuleType("trap_module")
+    module.Trap = Trap  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "trap_module", module)
     with closing(open_driver(f"sqlite:///{tmp_path}/s.db")) as driver:
         driver.documents().setup()
         fill(saver_on(driver))
