@@ -185,14 +185,14 @@ def swapped_references(thread: Stored) -> Document:
 
 
 def truncated_body(thread: Stored) -> Document:
-    one = next(one for one in thread.of_kind(bodies.VALUE) if one.body[:1] == b"\x01")
+    one = next(one for one in thread.of_kind(bodies.VALUE) if one.body[:1] in (b"\x01", b"\x04"))
     thread.put(replace(one, body=one.body[:-5]))
     return one
 
 
 def lying_length(thread: Stored) -> Document:
-    one = next(one for one in thread.of_kind(bodies.VALUE) if one.body[:1] == b"\x01")
-    thread.put(replace(one, body=b"\x01\xe0" + b"\xff" * 7 + b"\x00" + one.body[3:]))
+    one = next(one for one in thread.of_kind(bodies.VALUE) if one.body[:1] in (b"\x01", b"\x04"))
+    thread.put(replace(one, body=one.body[:1] + b"\xe0" + b"\xff" * 7 + b"\x00" + one.body[3:]))
     return one
 
 

@@ -128,10 +128,12 @@ def size_of_frame(packed: bytes) -> int:
     return size
 
 
-def frame_reader() -> "zstandard.ZstdDecompressionObj":
-    """Make what decompresses one frame piece by piece."""
+def frame_reader(form: int) -> "zstandard.ZstdDecompressionObj | None":
+    """Make what decompresses one frame of a format piece by piece; ``None`` for no such format."""
+    if form not in _FRAMES:
+        return None
     decompressor = zstandard.ZstdDecompressor(
-        dict_data=_DICTIONARY, format=zstandard.FORMAT_ZSTD1_MAGICLESS
+        dict_data=_FRAMES[form], format=zstandard.FORMAT_ZSTD1_MAGICLESS
     )
     return decompressor.decompressobj()
 

@@ -194,16 +194,17 @@ class _Joined:
     def __init__(self, key: bytes) -> None:
         self._digest = hashlib.blake2b(digest_size=REF_BYTES, key=key)
         self._format: int | None = None
-        self._frame = bodies.frame_reader()
+        self._frame = bodies.frame_reader(bodies.PLAIN)
         self._kept = b""
 
     def feed(self, piece: bytes) -> None:
         """Take in the next piece of the body."""
         if self._format is None:
             self._format, piece = piece[0] if piece else 255, piece[1:]
-            if self._format not in (bodies.PLAIN, bodies.ZSTD):
+            self._frame = bodies.frame_reader(self._format)
+            if self._frame is None and self._format != bodies.PLAIN:
                 raise _format_damage(bytes((self._format,)))
-        if self._format == bodies.PLAIN:
+        if self._frame is None:
             self._take(piece)
             return
         for start in range(0, len(piece), SLICE_BYTES):
