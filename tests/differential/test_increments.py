@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.types import Send
 
 from threadkeep import DocumentCheckpointSaver
 from threadkeep.ports.drivers import open_driver
@@ -187,6 +188,66 @@ def test_any_history_of_a_text_comes_back(
                 history.last()
             value = edited(value, change)
             history.put({"rows": ["one"], "text": value} if inside else value, way)
+        history.check()
+
+
+elements = st.one_of(values, st.builds(HumanMessage, st.just("text " * 20), id=st.just("m")))
+list_changes = st.one_of(
+    st.tuples(st.just("append"), st.lists(elements, min_size=1, max_size=5)),
+    st.tuples(st.just("insert"), anywhere, elements),
+    st.tuples(st.just("delete"), anywhere),
+    st.tuples(st.just("edit"), anywhere, scalars),
+)
+
+
+def change_list(value: list[Any], change: Step) -> list[Any]:
+    kind, *arguments = change
+    if kind == "append":
+        return [*value, *arguments[0]]
+    at = arguments[0] % (len(value) + 1)
+    if kind == "insert":
+        value.insert(at, arguments[1])
+    elif kind == "delete":
+        return value[:at] + value[at + 1 :]
+    elif at < len(value):
+        edit({0: value[at]}, 0, arguments[1:])
+    return value
+
+
+@exactly
+@given(
+    st.integers(0, 40),
+    st.sampled_from(["a list", "in a dict", "deep in a dict", "sent", "all of these"]),
+    st.lists(
+        st.tuples(
+            st.lists(list_changes, min_size=1, max_size=3),
+            st.sampled_from(["put", "put", "write first", "restart", "read"]),
+        ),
+        max_size=8,
+    ),
+)
+def test_any_history_of_a_list_comes_back_wherever_it_is(
+    count: int, where: str, then: list[tuple[list[Step], str]]
+) -> None:
+    value: list[Any] = [HumanMessage(f"{number} " * 20, id="m") for number in range(count)]
+
+    def placed() -> Any:
+        ways = {
+            "a list": value,
+            "in a dict": {"n": 1, "messages": value},
+            "deep in a dict": {"call": {"args": [1]}, "state": {"messages": value, "n": {}}},
+        }
+        ways["sent"] = [Send("a", ways["deep in a dict"]), Send("b", 1), Send("c", {"m": value})]
+        return ways.get(where, [*ways.values()])
+
+    with history_of() as history:
+        history.put(placed(), "put")
+        for made, way in then:
+            if way == "read":
+                history.last()
+            for change in made:
+                value = change_list(value, change)
+            history.put(placed(), way)
         history.check()
 
 

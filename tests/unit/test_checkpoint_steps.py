@@ -13,7 +13,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from threadkeep.checkpoints import drafts
 from threadkeep.checkpoints.codec import Codec
 from threadkeep.checkpoints.get import get
-from threadkeep.checkpoints.known import HEADS, Known, Record
+from threadkeep.checkpoints.known import HEADS, Known, Record, enclosing, task_of
 from threadkeep.checkpoints.put import Put, put
 from threadkeep.checkpoints.steps import Insert, Pause, Steps
 from threadkeep.checkpoints.writes import PutWrites, put_writes
@@ -21,6 +21,7 @@ from threadkeep.errors import CorruptionError, NotFoundError
 from threadkeep.model.uuid_times import made_at, ticks, ticks_of
 from threadkeep.ports.documents import (
     CHECKPOINTS,
+    ITEMS,
     PARTS,
     WRITES,
     Batch,
@@ -186,6 +187,60 @@ def test_writes_that_go_on_from_a_checkpoint_that_is_gone_are_written_whole(
     for document in last.documents:
         assert set(document.refs) <= named
         named.add(document.key[0])  # type: ignore[arg-type]
+
+
+def test_a_subgraph_whose_supervisors_checkpoint_is_gone_is_written_whole() -> None:
+    memory = known()
+    drive(put(request("1", {"m": messages(100)}, 1), CODEC, memory), [])
+    checkpoint = dict(request("2", {"m": messages(100)}, 1).checkpoint)
+    inside = Put(("t", "agent:task", "2"), None, checkpoint, {"parents": {"": "1"}})
+    other = Page([Document("t", CHECKPOINTS, ("", "0"), b"")])
+    first, last = batches(drive(put(inside, CODEC, memory), [Inserted(written=False), other]))
+    assert first.requires == ((CHECKPOINTS, ("", "1")),)
+    assert len(first.documents) <= 1
+    assert last.requires == ()
+    assert len(last.documents) > 100
+
+
+@pytest.mark.parametrize(("task", "new"), [("other", 11), ("task", 1)])
+def test_a_task_hands_over_what_its_subgraph_did_not(task: str, new: int) -> None:
+    memory = known()
+    drive(put(request("1", {"m": messages(100)}, 1), CODEC, memory), [])
+    checkpoint = dict(request("2", {"m": messages(110)}, 1).checkpoint)
+    inside = Put(("t", "agent:task|1", "2"), None, checkpoint, {"parents": {"": "1"}})
+    drive(put(inside, CODEC, memory), [])
+    writes = PutWrites(PARENT, [("m", messages(111))], task, "")
+    (batch,) = batches(drive(put_writes(writes, CODEC, memory), []))
+    items = [one for one in batch.documents if one.collection == ITEMS]
+    assert new <= len(items) <= new + 3  # with leaves and a root
+    inner = (CHECKPOINTS, ("agent:task|1", "2"))
+    assert (inner in batch.requires) == (task == "task")
+
+
+def test_writes_before_their_checkpoint_share_with_the_one_around() -> None:
+    memory = known()
+    drive(put(request("1", {"m": messages(100)}, 1), CODEC, memory), [])
+    writes = PutWrites(("t", "agent:task", "2"), [("m", messages(100))], "start", "")
+    (batch,) = batches(drive(put_writes(writes, CODEC, memory), []))
+    assert batch.requires == ((CHECKPOINTS, ("", "1")),)
+    assert len(batch.documents) == 1
+    assert [key for key, _ in batch.after] == [("agent:task", "2")]
+
+
+@pytest.mark.parametrize(
+    ("namespace", "task", "around"),
+    [
+        ("", "", ""),
+        ("agent", "", ""),
+        ("agent:1f-2", "1f-2", ""),
+        ("agent:1f|tool:2e", "2e", "agent:1f"),
+        ("agent:1f|3", "1f", ""),
+        ("agent:1f|tool:2e|3", "2e", "agent:1f"),
+        ("1|2", "", ""),
+    ],
+)
+def test_the_task_of_a_namespace_is_told(namespace: str, task: str, around: str) -> None:
+    assert (task_of(namespace), enclosing(namespace)) == (task, around)
 
 
 def test_a_missing_document_is_corruption() -> None:

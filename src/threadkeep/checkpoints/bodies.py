@@ -24,7 +24,8 @@ TABLED = 4  # a magicless zstd frame of the plain, with ``DICTIONARY``
 CHECKED = 8  # of a checkpoint or write: sums, then a body of format 0, 1 or 4; see ``sums``
 FORMATS = 64  # numbers below it are formats, of this release or of a later one; others are none
 
-VALUE, NODE, SHAPE, META, PART, CHECKPOINT, WRITES = range(7)  # kinds: the high half of a flag
+# Kinds: the high half of a flag.
+VALUE, NODE, SHAPE, META, PART, CHECKPOINT, WRITES, SEND = range(8)
 
 PUBLIC_KEY = b"threadkeep.documents.v2"  # of addresses, where a saver has no key of its own
 COMPRESS_MIN_BYTES = 64  # below this a frame is longer than what it saves

@@ -32,6 +32,12 @@ class TableMemory:
         """Say what it occupies, roughly."""
         return self.prints.size_bytes + 64 * len(self.items.keys)
 
+    def likeness(self, value: Any) -> int:
+        """Count the keys that another value has too, if it can be a table."""
+        if type(value) is not dict or not can_be_table(value):
+            return 0
+        return sum(map(value.__contains__, self.items.keys))
+
     def names(self) -> Iterator[bytes]:
         """Iterate over the addresses below its root that are known to be stored."""
         for level in self.items.levels:

@@ -5,6 +5,7 @@ and never a dangling address.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from threadkeep.checkpoints import bodies
 from threadkeep.checkpoints.codec import Codec
@@ -41,6 +42,7 @@ class Draft:
         self.codec = codec
         self._thread_id = thread_id
         self._stored = stored
+        self._values = BLOBS
         self._new: dict[str, dict[bytes, Document]] = {PARTS: {}, ITEMS: {}, BLOBS: {}}
 
     def mark(self, plain: bytes) -> Mark:
@@ -53,7 +55,20 @@ class Draft:
         """Take in a value that is not told apart."""
         if len(plain) <= INLINE_BYTES:
             return Inline(plain)
-        return Blob(self._add(BLOBS, plain))
+        return Blob(self._add(self._values, plain))
+
+    @contextmanager
+    def inside_an_element(self) -> Iterator[None]:
+        """Take in values that an element names: they are stored before it."""
+        before, self._values = self._values, ITEMS
+        try:
+            yield
+        finally:
+            self._values = before
+
+    def send(self, payload: bytes, refs: tuple[bytes, ...]) -> bytes:
+        """Take in a ``Send`` whose argument is told apart."""
+        return self._add(ITEMS, bodies.flag(bodies.SEND) + payload, refs)
 
     def node(self, payload: bytes, refs: tuple[bytes, ...]) -> bytes:
         """Take in a leaf or a node of a list."""

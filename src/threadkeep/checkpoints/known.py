@@ -12,7 +12,7 @@ from typing import Any
 
 from threadkeep.checkpoints.entries import Entry, names_of
 from threadkeep.checkpoints.shelf import Kept, Shelf
-from threadkeep.checkpoints.values import Memories
+from threadkeep.checkpoints.values import Memories, Memory, Path
 from threadkeep.ports.documents import CHECKPOINTS, Document, Key
 
 Place = tuple[str, str, str]  # thread_id, checkpoint_ns, checkpoint_id
@@ -31,6 +31,7 @@ class Record:
         entries: Its channels' entries.
         lists: Its lists and other values of many parts, to share with the next.
         others: Addresses it names that no entry names, and those of its pending writes.
+        written: Values of its pending writes, to share with as well.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class Record:
         self.entries = entries
         self.lists = lists
         self.others = set(others)
+        self.written: dict[Path, Memory] = {}
         self.size_bytes = 1024 + sum(memory.size_bytes for memory in lists.values())
         self._named: set[bytes] | None = None
 
@@ -107,6 +109,7 @@ class Known:
         self._guard = guard
         self._capacity = capacity_bytes
         self._records: OrderedDict[Place, Record] = OrderedDict()
+        self._by_task: dict[tuple[str, str], Place] = {}
         self._heads: dict[tuple[str, str], list[Place]] = {}
         self._records_bytes = 0
         self._shelf = Shelf(capacity_bytes)
@@ -130,6 +133,7 @@ class Known:
             for place in heads[:-HEADS]:
                 self._drop(place)
             self._records[record.place] = record
+            self._by_task[record.place[0], task_of(record.place[1])] = record.place
             self._records_bytes += record.size_bytes
             while self._records_bytes > self._capacity:
                 self._drop(next(iter(self._records)))
@@ -147,6 +151,32 @@ class Known:
             record = self._records.get(place)
             if record is not None:
                 record.others.update(refs)
+
+    def note_written(self, place: Place, written: Mapping[Path, Memory]) -> None:
+        """Take in values that are stored as long as a checkpoint is: its writes state them."""
+        with self._guard:
+            record = self._records.get(place)
+            if record is not None and written:
+                record.written = {**record.written, **written}
+                size = sum(memory.size_bytes for memory in written.values())
+                record.size_bytes += size
+                self._records_bytes += size
+
+    def related(self, place: Place, task_id: str) -> list[Record]:
+        """Find checkpoints whose values a task's writes are likely to share.
+
+        They are the one the writes follow, or where that is not stored yet the newest of its
+        namespace and of the one around; and the newest of the subgraph that the task ran.
+        """
+        thread_id, namespace, _ = place
+        with self._guard:
+            places = [place]
+            if place not in self._records:
+                places = self._heads.get((thread_id, namespace), [])[-1:]
+                places += self._heads.get((thread_id, enclosing(namespace)), [])[-1:]
+            inner = self._by_task.get((thread_id, task_id))
+            places += [inner] if inner else []
+            return [self._records[each] for each in dict.fromkeys(places) if each in self._records]
 
     def has_writes(self, place: Place, task_id: str) -> bool:
         """Tell whether a task is known to have writes stored for a checkpoint."""
@@ -209,5 +239,28 @@ class Known:
             self._records_bytes -= record.size_bytes
             heads = self._heads[place[:2]]
             heads.remove(place)
+            task = place[0], task_of(place[1])
+            if self._by_task.get(task) == place:
+                del self._by_task[task]
             if not heads:
                 del self._heads[place[:2]]
+
+
+def task_of(namespace: str) -> str:
+    """Name the task that a subgraph's namespace belongs to; empty for a graph that no task runs.
+
+    A namespace is the name and the task of each graph around, and a count where one task runs
+    several: ``outer:task|inner:task|1``.
+    """
+    return _inner(namespace)[1].partition(":")[2]
+
+
+def enclosing(namespace: str) -> str:
+    """Name the namespace around a subgraph's; see ``task_of``."""
+    return _inner(namespace)[0]
+
+
+def _inner(namespace: str) -> tuple[str, str]:
+    """Split off the innermost name, without a count."""
+    around, _, last = namespace.rpartition("|")
+    return _inner(around) if last.isdigit() else (around, last)

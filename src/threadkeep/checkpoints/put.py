@@ -16,6 +16,7 @@ from threadkeep.checkpoints.drafts import Draft
 from threadkeep.checkpoints.entries import Entry
 from threadkeep.checkpoints.known import Known, Place, Record, Reliance
 from threadkeep.checkpoints.metadata import DELTA_COUNTERS
+from threadkeep.checkpoints.origins import NOTHING, Origins
 from threadkeep.checkpoints.recall import recall
 from threadkeep.checkpoints.rows import OWN_KEYS, Row, row_plain, shape_plain
 from threadkeep.checkpoints.steps import Pause, Steps, UnderWay
@@ -90,15 +91,17 @@ def put(request: Put, codec: Codec, known: Known) -> Steps[None]:
     place = request.parent_place()
     parent = known.record(place) if place else None
     sources = _sources(request, known, parent)
-    reliance = Reliance(sources, set())
-    encoded = _encode(request, parent, Draft(request.place[0], codec, reliance.stored))
+    origins = Origins(parent.lists if parent else {}, sources)
+    reliance = Reliance(sources, origins.used)
+    draft = Draft(request.place[0], codec, reliance.stored)
+    encoded = _encode(request, parent, draft, origins)
     if request.under_way is not None:
         yield Pause(request.under_way)
         encoded.draft.without(reliance.stored)
     if place and parent is None:
         parent = yield from recall(place, codec)
         if parent is not None:
-            reliance = Reliance([parent, *sources], set())
+            reliance = Reliance([parent, *sources], reliance.used)
             _adopt(encoded, request, parent)
             encoded.draft.without(reliance.stored)
         elif _needs_ancestors(request):
@@ -114,7 +117,7 @@ def put(request: Put, codec: Codec, known: Known) -> Steps[None]:
 
 def _put_whole(request: Put, codec: Codec) -> Steps[tuple[list[Batch], Record]]:
     """Store a checkpoint that can rely on no other, because one it relied on is gone."""
-    encoded = _encode(request, None, Draft(request.place[0], codec))
+    encoded = _encode(request, None, Draft(request.place[0], codec), NOTHING)
     batches, record = _finish(request, encoded, _terms(request, ()))
     for _ in range(ATTEMPTS):
         if request.ancestors() and not (yield from thread_is_stored(request.place[0])):
@@ -152,20 +155,19 @@ def _sources(request: Put, known: Known, parent: Record | None) -> list[Record]:
     return sources
 
 
-def _encode(request: Put, parent: Record | None, draft: Draft) -> _Encoded:
+def _encode(request: Put, parent: Record | None, draft: Draft, old: Origins) -> _Encoded:
     encoded = _Encoded(draft)
     checkpoint = request.checkpoint
-    lists = parent.lists if parent else {}
     kept = _unchanged(checkpoint["channel_versions"], parent)
     for channel, value in checkpoint["channel_values"].items():
         if channel in kept:
             continue
         with storing(f"the value of channel {channel!r} of thread {request.place[0]!r}"):
-            encoded.entries[channel], found = encode(value, (channel,), draft, lists)
+            encoded.entries[channel], found = encode(value, (channel,), draft, old)
         encoded.lists |= found
     for key in checkpoint.keys() - OWN_KEYS:
         with storing(f"the checkpoint's {key!r}"):
-            encoded.extras[key], _ = encode(checkpoint[key], (key,), draft, {})
+            encoded.extras[key], _ = encode(checkpoint[key], (key,), draft, NOTHING)
     if parent is not None:
         _adopt(encoded, request, parent)
     return encoded

@@ -24,6 +24,7 @@ from threadkeep.checkpoints.entries import (
 from threadkeep.checkpoints.known import Known
 from threadkeep.checkpoints.lists import Listing, read
 from threadkeep.checkpoints.prints import Taken, take
+from threadkeep.checkpoints.sends import make_send, unpack_send
 from threadkeep.checkpoints.shelf import (
     KEPT_BYTES,
     OVERHEAD_BYTES,
@@ -51,6 +52,7 @@ Documents = dict[bytes, Kept]
 
 _MANIFEST, _FIELD = bytes((bodies.MANIFEST,)), bytes((bodies.FIELD,))
 _SKETCHED = TYPES.index("msgpack")  # flag of plains that a sketch may be made of: msgpack values
+_SEND = bodies.flag(bodies.SEND)
 _SHARED = (dict, list, set, bytearray)  # of these each reader gets one of its own
 
 
@@ -326,7 +328,7 @@ class Reader:
             for values, _ in self._batches(missing):
                 own += values
             for mark, value in zip(missing, own, strict=True):
-                if not isinstance(value, _SHARED):
+                if not isinstance(value, _SHARED) and type(value).__name__ != "Send":
                     shared[mark] = value
             if not all(map(shared.__contains__, marks)):
                 containers = [mark for mark in marks if mark not in shared]
@@ -360,6 +362,9 @@ class Reader:
                 plain = bytes((_SKETCHED,)) + self._sketching.payload(held.sketch)
                 held = self._keep(mark, hold(held.refs, plain))
         try:
+            if held.plain[:1] == _SEND:
+                node, argument = unpack_send(held.plain[1:], held.refs)
+                return make_send(node, self.value(argument)), held
             return self.codec.load(held.plain), held
         except MemoryError:
             raise

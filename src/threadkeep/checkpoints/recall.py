@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from threadkeep.checkpoints.codec import Codec
 from threadkeep.checkpoints.dicts import TableMemory
-from threadkeep.checkpoints.entries import Keyed, Table, Tree
+from threadkeep.checkpoints.entries import Entry, Keyed, Table, Tree
 from threadkeep.checkpoints.known import Place, Record
 from threadkeep.checkpoints.reading import Reader, fetch, naming, still_stored
 from threadkeep.checkpoints.rows import Row, read_row
@@ -69,15 +69,13 @@ def record_of(place: Place, row: Row, document: Document, lists: dict[Path, Memo
     return Record(place, row.versions, row.entries, lists, others)
 
 
-def _trees(row: Row) -> Iterator[tuple[Path, Tree | Table]]:
-    """Find the lists and tables in a checkpoint's entries."""
-    for channel, entry in row.entries.items():
-        if isinstance(entry, (Tree, Table)):
-            yield (channel,), entry
-        if isinstance(entry, Keyed):
-            for key, inner in entry.entries:
-                if isinstance(inner, (Tree, Table)):
-                    yield (channel, key), inner
+def _trees(path: Path, entry: Entry) -> Iterator[tuple[Path, Tree | Table]]:
+    """Find the lists and tables in an entry."""
+    if isinstance(entry, (Tree, Table)):
+        yield path, entry
+    if isinstance(entry, Keyed):
+        for key, inner in entry.entries:
+            yield from _trees((*path, key), inner)
 
 
 def _lists_of(document: Document, reader: Reader) -> dict[Path, Memory]:
@@ -85,5 +83,6 @@ def _lists_of(document: Document, reader: Reader) -> dict[Path, Memory]:
         path: ListMemory(reader.listing(entry))
         if isinstance(entry, Tree)
         else TableMemory(reader.items(entry.root))
-        for path, entry in _trees(row_of(document, reader))
+        for channel, value in row_of(document, reader).entries.items()
+        for path, entry in _trees((channel,), value)
     }

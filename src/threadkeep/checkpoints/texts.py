@@ -39,6 +39,11 @@ class TextMemory:
         """Say what it occupies, roughly."""
         return len(self.text) + 32 * len(self.ends)
 
+    def likeness(self, value: Any) -> int:
+        """Count what another value is to share."""
+        kept = self.shared(value) if is_long(value) else 0
+        return self.ends[kept - 1] if kept else 0
+
     def names(self) -> Iterator[bytes]:
         """Iterate over the addresses below its entry that are known to be stored."""
         for level in self.listing.levels:

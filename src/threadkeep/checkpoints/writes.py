@@ -6,7 +6,7 @@ writes are kept as first stored, index by index; special ones are replaced.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import ormsgpack
@@ -15,15 +15,17 @@ from threadkeep.checkpoints import bodies
 from threadkeep.checkpoints.codec import Codec, storing
 from threadkeep.checkpoints.drafts import Draft
 from threadkeep.checkpoints.entries import Entry, no_more, pack, unpack
-from threadkeep.checkpoints.known import Known, Place, Record, Reliance
+from threadkeep.checkpoints.known import Known, Place, Reliance
+from threadkeep.checkpoints.origins import NOTHING, Origins
 from threadkeep.checkpoints.reading import Reader
 from threadkeep.checkpoints.steps import Steps
 from threadkeep.checkpoints.sums import add_sums, unseal_row
 from threadkeep.checkpoints.terms import ATTEMPTS, Terms, belonging, insert_all
 from threadkeep.checkpoints.threads import thread_is_stored
-from threadkeep.checkpoints.values import Memories, Memory, Path, encode, goes_on
+from threadkeep.checkpoints.values import Memory, Path, encode
 from threadkeep.errors import CorruptionError, NotFoundError, UnavailableError
 from threadkeep.ports.documents import (
+    CHECKPOINTS,
     WRITES,
     Document,
     Find,
@@ -75,53 +77,46 @@ def put_writes(request: PutWrites, codec: Codec, known: Known) -> Steps[None]:
         ValueNotStorableError: The serializer refuses a value; nothing is written.
     """
     thread_id = request.place[0]
-    record = known.record(request.place)
-    reliance = Reliance([record] if record else [], set())
-    draft = Draft(thread_id, codec, reliance.stored)
-    old = _sharable(request, record) if record else {}
-    if record and old:
-        reliance.used.add(record.key)
-    special, regular = _encode(request, draft, old)
-    terms = Terms((*reliance.used,), (), request.lease)
-    after = Terms((), belonging([request.place[1:]]), request.lease)
-    if reliance.used:
-        # Where nothing was shared by its prints, to serialize all now costs little more.
-        whole = None if old else _whole(request, codec)
-        if (yield from _store(request, draft, special, regular, known, terms)):
+    records = known.related(request.place, request.task_id)
+    origins, reliance = Origins({}, records), Reliance(records, set())
+    written = _encode(request, Draft(thread_id, codec, reliance.stored), origins)
+    used = reliance.used | origins.used
+    after = belonging([request.place[1:]])
+    if used:
+        # Where nothing was told by its print, to serialize all at once costs little more.
+        whole = None if origins.used else _encode(request, Draft(thread_id, codec), NOTHING)
+        others = [] if (CHECKPOINTS, request.place[1:]) in used else after
+        terms = Terms((*used,), others, request.lease)
+        if (yield from _store(request, written, known, terms)):
             return
         if not (yield from thread_is_stored(thread_id)):
             raise NotFoundError("thread", thread_id)
-        draft, special, regular = whole or _whole(request, codec)
+        written = whole or _encode(request, Draft(thread_id, codec), NOTHING)
     for _ in range(ATTEMPTS):
-        if (yield from _store(request, draft, special, regular, known, after)):
+        if (yield from _store(request, written, known, Terms((), after, request.lease))):
             return
     raise UnavailableError(f"thread {thread_id!r} is pruned all the time; try again")
 
 
-def _whole(request: PutWrites, codec: Codec) -> tuple[Draft, Writes, Writes]:
-    """Take in all values, relying on nothing."""
-    draft = Draft(request.place[0], codec)
-    return draft, *_encode(request, draft, {})
+@dataclass(slots=True)
+class _Written:
+    """The values of a put_writes, taken into a draft.
+
+    Attributes:
+        draft: Their documents.
+        special: Those that are replaced.
+        regular: Those that are kept as first stored.
+        memories: How the regular ones are stored.
+    """
+
+    draft: Draft
+    special: Writes = field(default_factory=dict)
+    regular: Writes = field(default_factory=dict)
+    memories: dict[Path, Memory] = field(default_factory=dict)
 
 
-def _sharable(request: PutWrites, record: Record) -> dict[Path, Memory]:
-    """Find the values of the checkpoint that those written may go on from."""
-    written = dict(request.writes)
-    return {
-        path: memory
-        for path, memory in record.lists.items()
-        if path[0] in written and goes_on(written[path[0]], path, memory)
-    }
-
-
-def _store(
-    request: PutWrites,
-    draft: Draft,
-    special: Writes,
-    regular: Writes,
-    known: Known,
-    terms: Terms,
-) -> Steps[bool]:
+def _store(request: PutWrites, written: _Written, known: Known, terms: Terms) -> Steps[bool]:
+    draft, special, regular = written.draft, written.special, written.regular
     again = known.has_writes(request.place, request.task_id)
     replacing = [_document(request, index, {index: write}) for index, write in special.items()]
     first = [_document(request, 0, regular)] if regular and not again else []
@@ -136,6 +131,7 @@ def _store(
     if first and not again:  # what is kept instead, or replaced later, names other documents
         below = () if special else draft.refs()
         known.note_refs(request.place, [*first[0].refs, *below])
+        known.note_written(request.place, written.memories)
     known.keep_documents([one for batch in batches for one in batch.documents])
     if regular:
         known.note_task(request.place, request.task_id)
@@ -176,17 +172,19 @@ def _free_part(taken: Sequence[Scalar], wanted: int) -> int:
     return wanted
 
 
-def _encode(request: PutWrites, draft: Draft, old: Memories) -> tuple[Writes, Writes]:
-    special: Writes = {}
-    regular: Writes = {}
+def _encode(request: PutWrites, draft: Draft, old: Origins) -> _Written:
+    written = _Written(draft)
     for position, (channel, value) in enumerate(request.writes):
         with storing(f"a write to channel {channel!r} of thread {request.place[0]!r}"):
-            entry, _ = encode(draft.codec.written(channel, value), (channel,), draft, old)
+            entry, memories = encode(draft.codec.written(channel, value), (channel,), draft, old)
         if channel in SPECIAL:
-            special[SPECIAL[channel]] = channel, entry
+            written.special[SPECIAL[channel]] = channel, entry
         else:
-            regular[position] = channel, entry
-    return special, regular
+            written.regular[position] = channel, entry
+            written.memories |= {
+                path: memory for path, memory in memories.items() if any(memory.names())
+            }
+    return written
 
 
 def _key(request: PutWrites, part: int) -> tuple[str, str, str, int]:

@@ -1,14 +1,17 @@
 """Cases of the saver suite on values of many parts: whatever changes in them comes back as it was.
 
 A large dict changes a key, gains and loses some, and is put in another order. A long text grows.
+The messages of a subgraph are its supervisor's, and a ``Send`` has the state's.
 """
 
 from typing import Any
 
 import pytest
+from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.types import Send
 
-from threadkeep.testing.saver_steps import Saver, config, found, put, values_of
+from threadkeep.testing.saver_steps import Saver, config, conversation, found, put, values_of
 
 KEYS = 300
 
@@ -204,3 +207,58 @@ class ValueCases:
         grown = await put(saver, {"t": text + "fork"}, {"t": 99}, fork)
         await saver.aprune(["t2"])
         assert (await values_of(saver, grown))["t"] == text + "fork"
+
+    @pytest.mark.parametrize("count", [1, 7, 9, 200])
+    async def test_a_send_comes_back_with_its_state(self, saver: Saver, count: int) -> None:
+        messages = conversation(count)
+        first = await put(saver, {"messages": messages}, {"messages": 1})
+        calls = [{"name": "f", "args": {"n": [1]}, "id": str(number)} for number in range(12)]
+        sends = [Send("tools", {"call": call, "state": {"messages": messages}}) for call in calls]
+        sends += [Send("tools", {"messages": messages}), Send("one", 1), Send("none", {})]
+        writes = [("__pregel_tasks", send) for send in sends]
+        await saver.aput_writes(first, writes, "task")
+        values = {"messages": [*messages, HumanMessage("more")], "__pregel_tasks": sends}
+        second = await put(saver, values, dict.fromkeys(values, 2), first)
+        await saver.acopy_thread("t1", "t2")
+        await saver.aprune(["t2"])
+        for at in (second, config("t2")):
+            assert await values_of(saver, at) == values
+        pending = (await found(saver, first)).pending_writes or []
+        assert [value for _, _, value in pending] == sends
+        listed = [one async for one in saver.alist(config())]
+        assert listed[0].checkpoint["channel_values"] == values
+        read = listed[0].checkpoint["channel_values"]["__pregel_tasks"]
+        read[0].arg["state"]["messages"].clear()
+        assert read[1].arg["state"]["messages"] == messages  # each has a list of its own
+
+    async def test_nested_dicts_with_lists_come_back(self, saver: Saver) -> None:
+        messages = conversation(30)
+        state: dict[str, Any] = {"a": {"b": {"messages": messages, "c": {"n": [*range(20)]}}}}
+        first = await put(saver, {"s": state}, {"s": 1})
+        before = repr(state)
+        messages[3].content = "edited"
+        messages.append(HumanMessage("more"))
+        state["a"]["b"]["c"]["n"][4] = True
+        second = await put(saver, {"s": state}, {"s": 2}, first)
+        assert repr((await values_of(saver, second))["s"]) == repr(state)
+        assert repr((await values_of(saver, first))["s"]) == before
+
+    async def test_a_subgraph_goes_on_from_its_supervisors_messages(self, saver: Saver) -> None:
+        messages = conversation(40)
+        root = await put(saver, {"messages": messages}, {"messages": 1})
+        parents = {"": root["configurable"]["checkpoint_id"]}
+        inside = config("t1", "agent:task")
+        given = {"__start__": {"messages": messages}}
+        first = await put(saver, given, {"__start__": 1}, inside, parents=parents)
+        await saver.aput_writes(first, [("messages", messages)], "start")
+        messages[2].content = "edited by the agent"
+        more = [*messages, HumanMessage("by the agent", id="x")]
+        second = await put(saver, {"messages": more}, {"messages": 2}, first, parents=parents)
+        await saver.aput_writes(root, [("messages", more)], "task")
+        third = await put(saver, {"messages": more}, {"messages": 2}, root)
+        assert (await values_of(saver, root))["messages"] == conversation(40)
+        assert (await values_of(saver, first))["__start__"]["messages"] == conversation(40)
+        for at in (second, third):
+            assert (await values_of(saver, at))["messages"] == more
+        await saver.aprune(["t1"])
+        assert (await values_of(saver, third))["messages"] == more
