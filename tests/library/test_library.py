@@ -46,18 +46,24 @@ def outcomes(report: Path) -> dict[str, str]:
 
 def check(version: str, words: Sequence[str], built: Path, url: str, folder: Path) -> None:
     """Run tests of the library; with our savers they must do as with LangGraph's in memory."""
-    report, tally = folder / "report.xml", folder / "tally"
-    run(
-        environment(version, built),
-        ["-p", "our_savers", "-o", "addopts=", f"--junitxml={report}", *words],
-        unpacked(version),
-        **{"NO_DOCKER": "true", "PYTHONPATH": f"{HERE}:.", POSTGRES_URL: url, TALLY: str(tally)},
-    )
-    found = outcomes(report)
+    python, tally = environment(version, built), folder / "tally"
+    variables = {"PYTHONPATH": f"{HERE}:.", POSTGRES_URL: url, TALLY: str(tally)}
+
+    def outcomes_of(words: Sequence[str]) -> dict[str, str]:
+        report = folder / "report.xml"
+        options = ["-p", "our_savers", "-o", "addopts=", f"--junitxml={report}"]
+        run(python, [*options, *words], unpacked(version), NO_DOCKER="true", **variables)
+        return outcomes(report)
+
+    found = outcomes_of(words)
     bad = {name for name, outcome in found.items() if outcome in ("failure", "error")}
     in_memory = {name.partition("[")[0] for name in bad if "sqlite" not in name}
-    ours = {name for name in bad if name.partition("[")[0] not in in_memory}
-    assert ours == set()
+    ours = [name for name in bad if name.partition("[")[0] not in in_memory]
+    if ours:  # some of them tell steps apart by 10 ms: on a busy machine they are tried again alone
+        places = (name.partition("::") for name in ours)
+        again = [f"{module.replace('.', '/')}.py::{case}" for module, _, case in places]
+        found |= outcomes_of(again)
+    assert {name: found[name] for name in ours if found[name] != "passed"} == {}
     opened = tally.stat().st_size
     passed = sum(outcome == "passed" for outcome in found.values())
     print(f"langgraph {version}: {passed} of {len(found)} passed, {opened} on our savers")
