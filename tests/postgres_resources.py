@@ -9,6 +9,9 @@ from psycopg import sql
 from tests.architecture.tree import SOURCE
 
 MIGRATIONS = SOURCE / "drivers" / "postgres" / "migrations"
+STATEMENTS_FILE = SOURCE / "drivers" / "postgres" / "resources.sql"
+SHARED_FOLDER = SOURCE / "drivers" / "sql"
+STATEMENT = re.compile(r"^-- ([a-z0-9_]+) --$", re.MULTILINE)
 TABLE = re.compile(r"CREATE TABLE \{schema\}(\w+)")
 
 

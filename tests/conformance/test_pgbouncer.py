@@ -1,4 +1,4 @@
-"""PostgreSQL behind PgBouncer in transaction mode: documents and savers, on both faces."""
+"""PostgreSQL behind PgBouncer in transaction mode: documents, savers on both faces, resources."""
 
 import asyncio
 from collections.abc import Iterator
@@ -7,19 +7,26 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 import pytest
 
+from tests.postgres_resources import empty
 from tests.postgres_savers import aopened_saver, opened_saver
 from tests.servers.pgbouncer import is_installed, pooled
 from threadkeep.drivers.postgres.address import DIRECT_URL, parse
-from threadkeep.drivers.postgres.database import PostgresDatabase
+from threadkeep.drivers.postgres.database import MIGRATIONS, PostgresDatabase
 from threadkeep.drivers.postgres.documents import (
     AsyncPostgresDocumentStore,
     PostgresDocumentStore,
 )
+from threadkeep.drivers.postgres.resources import PostgresResourceStore
+from threadkeep.drivers.sql import migrate
 from threadkeep.ports.documents import ITEMS, AsyncDocumentStore, Batch, Find, Scope
+from threadkeep.ports.resources import ResourceStore
+from threadkeep.testing import resources as suites
 from threadkeep.testing.blocking_face import BlockingFace
 from threadkeep.testing.builders import item
+from threadkeep.testing.clock import ManualClock
 from threadkeep.testing.documents import DocumentStoreSuite
 from threadkeep.testing.faces import Awaited
+from threadkeep.testing.resources import PAGE_SIZE
 from threadkeep.testing.savers import SaverSuite
 
 pytestmark = [
@@ -55,6 +62,32 @@ class TestSavers(SaverSuite):
             yield BlockingFace(saver)
 
 
+class Pooled:
+    """Overrides the fixture that the suites of resources leave open."""
+
+    @pytest.fixture
+    def store(
+        self, clock: ManualClock, pooled_url: str, postgres_module_url: str
+    ) -> Iterator[ResourceStore]:
+        database = PostgresDatabase(parse(pooled_url, {DIRECT_URL: postgres_module_url}))
+        database.setup()
+        empty(postgres_module_url)
+        yield PostgresResourceStore(database, clock=clock, max_page_size=PAGE_SIZE)
+        database.close()
+
+
+class TestThreads(Pooled, suites.ThreadSuite): ...
+
+
+class TestQueue(Pooled, suites.QueueSuite): ...
+
+
+class TestItems(Pooled, suites.ItemSuite): ...
+
+
+class TestPaging(Pooled, suites.PagingSuite): ...
+
+
 def test_twenty_threads_and_a_loop_share_three_sessions(
     pooled_url: str, postgres_module_url: str
 ) -> None:
@@ -86,7 +119,7 @@ def test_processes_set_up_through_it_at_once(pooled_url: str) -> None:
         list(threads.map(PostgresDatabase.setup, databases))
     with psycopg.connect(pooled_url) as connection:
         rows = connection.execute("select count(*) from fresh.threadkeep_migrations").fetchone()
-    assert rows == (2,)
+    assert rows == (len(migrate.load(MIGRATIONS)),)
 
 
 async def _read(url: str) -> bool:

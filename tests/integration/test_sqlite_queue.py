@@ -20,7 +20,7 @@ from threadkeep.testing.resources.builders import OWNER, SUCCESS, start, state
 
 THREADS = 12
 RUNS_EACH = 5
-PROCESSES = 3
+PROCESSES = 4
 
 # Claims and settles until nothing is left; prints each claim with the runs of it.
 WORKER = """

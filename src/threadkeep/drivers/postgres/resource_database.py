@@ -6,7 +6,7 @@ was committed before it: what a unit must not lose sight of it locks first.
 """
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from functools import partial
 from typing import Any, TypeVar
@@ -64,6 +64,12 @@ class _Bound(dict[str, Any]):
     def __missing__(self, name: str) -> Any:
         source, derive = DERIVED[name]
         return derive(self[source])
+
+
+def derived(bag: Mapping[str, Any], columns: Sequence[str]) -> list[Any]:
+    """Return the values of columns, made of a bag of the repos."""
+    bound = _Bound(bag)
+    return [bound[column] for column in columns]
 
 
 class PostgresResourceDatabase:

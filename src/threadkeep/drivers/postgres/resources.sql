@@ -188,10 +188,12 @@ LEFT JOIN {schema}run_leases USING (position)
 WHERE thread_id = :thread_id ORDER BY created_at DESC, run_id DESC LIMIT 1;
 
 -- search_runs --
-SELECT runs.*, kwargs, run_requests.metadata, owner, lease_expires_at
-FROM {schema}runs JOIN {schema}run_requests USING (position)
-LEFT JOIN {schema}run_leases USING (position)
-WHERE {where} LIMIT :limit OFFSET :offset;
+-- The page is found before anything is joined to it: what comes before it is only counted off.
+SELECT page.*, kwargs, run_requests.metadata, owner, lease_expires_at FROM (
+    SELECT runs.* FROM {schema}runs LEFT JOIN {schema}run_requests USING (position)
+    WHERE {where} LIMIT :limit OFFSET :offset
+) AS page JOIN {schema}run_requests USING (position) LEFT JOIN {schema}run_leases USING (position)
+ORDER BY created_at DESC, run_id DESC;
 
 -- count_runs --
 SELECT count(*) AS total FROM {schema}runs LEFT JOIN {schema}run_requests USING (position)

@@ -147,7 +147,7 @@ class Conditions:
 
     def live(self, column: str, now: datetime) -> None:
         """Add that a lifetime, where there is one, has not ended."""
-        self.add("({column} IS NULL OR {column} > :{name})", column, micros(now))
+        self.add("coalesce({column} > :{name}, TRUE)", column, micros(now))
 
     def order_by(
         self, column: str, id_column: str, direction: SortOrder, *, nulls_last: bool = False

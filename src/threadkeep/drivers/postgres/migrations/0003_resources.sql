@@ -216,11 +216,9 @@ CREATE TABLE {schema}idempotency_records (
 
 CREATE INDEX idempotency_by_end ON {schema}idempotency_records (expires_at, scope, "key");
 
-CREATE INDEX idempotency_of_run ON {schema}idempotency_records (run_id)
-WHERE run_id IS NOT NULL;
+CREATE INDEX idempotency_of_run ON {schema}idempotency_records (run_id);
 
-CREATE INDEX idempotency_of_thread ON {schema}idempotency_records (thread_id)
-WHERE thread_id IS NOT NULL;
+CREATE INDEX idempotency_of_thread ON {schema}idempotency_records (thread_id);
 
 CREATE TABLE {schema}deliveries (
     created_at      bigint NOT NULL,
