@@ -31,6 +31,7 @@
       RunError                       a run did not end well
         GraphError                   the graph raised
         RunTimeoutError              the run outlived its time limit
+        SecretsLostError             what the run was to be given in secret is not here any more
         RunCancelledError            somebody cancelled the run
 
 No class here knows HTTP or exit codes: ``server.errors`` and ``cli.main`` hold those tables.
@@ -300,6 +301,12 @@ class RunTimeoutError(RunError):
     """The run outlived its time limit."""
 
     code = "run_timeout"
+
+
+class SecretsLostError(RunError):
+    """What the run was to be given in secret is not here any more; it was not begun."""
+
+    code = "secrets_lost"
 
 
 class RunCancelledError(RunError):

@@ -31,6 +31,7 @@ from threadkeep.engine.executor import Executor
 from threadkeep.engine.exits import RunTasks
 from threadkeep.engine.forgetting import forget_modules
 from threadkeep.engine.graphs import Graphs, GraphSpec, OnSettled
+from threadkeep.engine.secrets import SecretCipher
 from threadkeep.engine.threads import NodeThreads
 from threadkeep.errors import ConfigError, NotSupportedError
 from threadkeep.model.assistants import NewAssistant
@@ -173,6 +174,7 @@ async def open_runtime(plan: Plan, *, on_graph: OnSettled | None = None) -> Asyn
             jobs=settings.jobs,
             lease_seconds=settings.lease_seconds,
             timeout_seconds=settings.run_timeout_seconds,
+            cipher=SecretCipher(settings.secret_key) if settings.secret_key else None,
         )
         runs = RunService(resources, executor, graphs, bus)
         services = _services(resources, graphs, runs, saver, store)

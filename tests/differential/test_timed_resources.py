@@ -221,8 +221,8 @@ def delivery_steps(draw: st.DrawFn) -> Step:
 
 
 @st.composite
-def owner_steps(draw: st.DrawFn) -> Step:
-    ident, copy_id, ttl, run_id = draw(IDS), draw(IDS), draw(TTLS), draw(RUN_IDS)
+def whole_thread_steps(draw: st.DrawFn) -> Step:
+    ident, copy_id, ttl = draw(IDS), draw(IDS), draw(TTLS)
     wanted, enforced = draw(WANTED), draw(WANTED)
     threads = ThreadQuery(
         metadata=wanted,
@@ -233,17 +233,8 @@ def owner_steps(draw: st.DrawFn) -> Step:
         sort_order=draw(ORDERS),
         limit=draw(LIMITS),
     )
-    runs = RunQuery(
-        thread_id=draw(st.none() | IDS),
-        statuses=draw(st.none() | st.lists(RUN_STATUSES, max_size=2)),
-        metadata=wanted,
-        enforced_metadata=enforced,
-        limit=draw(LIMITS),
-    )
     assistants = AssistantQuery(metadata=wanted, enforced_metadata=enforced)
-    keep, fence, name = draw(st.booleans()), draw(st.integers(0, 2)), draw(IDS)
-    claim, action, limit = draw(CLAIMS), draw(ACTIONS), draw(LIMITS)
-    outcome = Outcome(draw(RUN_STATUSES))
+    keep, limit = draw(st.booleans()), draw(LIMITS)
     return draw(
         st.sampled_from(
             [
@@ -266,6 +257,28 @@ def owner_steps(draw: st.DrawFn) -> Step:
                     f"thread {ident} {enforced}",
                     lambda store: store.threads.get(ident, enforced_metadata=enforced),
                 ),
+                step(f"count {assistants}", lambda store: store.assistants.count(assistants)),
+            ]
+        )
+    )
+
+
+@st.composite
+def owned_run_steps(draw: st.DrawFn) -> Step:
+    ident, run_id, name = draw(IDS), draw(RUN_IDS), draw(IDS)
+    enforced = draw(WANTED)
+    runs = RunQuery(
+        thread_id=draw(st.none() | IDS),
+        statuses=draw(st.none() | st.lists(RUN_STATUSES, max_size=2)),
+        metadata=draw(WANTED),
+        enforced_metadata=enforced,
+        limit=draw(LIMITS),
+    )
+    fence, claim, action = draw(st.integers(0, 2)), draw(CLAIMS), draw(ACTIONS)
+    outcome = Outcome(draw(RUN_STATUSES))
+    return draw(
+        st.sampled_from(
+            [
                 step(f"runs {runs}", lambda store: store.runs.search(runs)),
                 step(f"count {runs}", lambda store: store.runs.count(runs)),
                 step(f"latest {ident}", lambda store: store.runs.latest_of(ident)),
@@ -273,7 +286,6 @@ def owner_steps(draw: st.DrawFn) -> Step:
                     f"run {run_id} {enforced}",
                     lambda store: store.runs.get(run_id, enforced_metadata=enforced),
                 ),
-                step(f"count {assistants}", lambda store: store.assistants.count(assistants)),
                 *[
                     step(
                         f"settle {run_id} {fence} {outcome} telling {name}",
@@ -295,6 +307,10 @@ def owner_steps(draw: st.DrawFn) -> Step:
             ]
         )
     )
+
+
+def owner_steps() -> st.SearchStrategy[Step]:
+    return st.one_of(whole_thread_steps(), owned_run_steps())
 
 
 PLANS = {

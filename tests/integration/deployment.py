@@ -17,6 +17,7 @@ from threadkeep.engine.engine import Engine
 from threadkeep.engine.executor import Executor
 from threadkeep.engine.exits import RunTasks
 from threadkeep.engine.graphs import Graphs
+from threadkeep.engine.secrets import SecretCipher
 from threadkeep.engine.threads import NodeThreads
 from threadkeep.model.assistants import NewAssistant
 from threadkeep.model.events import Event
@@ -74,6 +75,7 @@ async def deployed(
     grace_seconds: float = 5.0,
     events_per_run: int = 10_000,
     poll_seconds: float = 0.05,
+    cipher: SecretCipher | None = None,
 ) -> AsyncIterator[Deployment]:
     """Start one, and stop it in the end as a server does."""
     loop = asyncio.get_running_loop()
@@ -91,6 +93,7 @@ async def deployed(
         lease_seconds=lease_seconds,
         timeout_seconds=timeout_seconds,
         grace_seconds=grace_seconds,
+        cipher=cipher,
     )
     worker = Worker(executor, resources, poll_seconds=poll_seconds)
     leases = Leases(executor, resources)

@@ -100,7 +100,15 @@ def test_a_database_that_is_no_address_is_refused_without_showing_it() -> None:
     assert "secret" not in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["THREADKEEP_SECRET_KEY", "THREADKEEP_READ_THROUGH_URL"])
+def test_the_key_of_secrets_is_read_and_never_shown() -> None:
+    settings = read(THREADKEEP_SECRET_KEY="0123456789abcdef")
+    assert settings.secret_key == "0123456789abcdef"
+    assert "0123456789abcdef" not in repr(settings)
+    assert settings.warnings == ()
+    assert read().secret_key is None
+
+
+@pytest.mark.parametrize("name", ["THREADKEEP_READ_THROUGH_URL"])
 def test_a_protection_that_is_not_there_is_refused_rather_than_ignored(name: str) -> None:
     with pytest.raises(ConfigError, match=name):
         read(**{name: "x"})

@@ -100,6 +100,12 @@ def _config() -> Iterator[str]:
         "`postgresql://user:password@host/database` (with the extra `postgres`).",
         "`THREADKEEP_DATABASE_DIRECT_URL` is where migrations go when a pooler stands before it.",
         "",
+        "`THREADKEEP_SECRET_KEY` (16 characters or more, with the extra `encryption`) encrypts the",
+        "credentials of runs that wait: the entries of `configurable` and context whose names",
+        "are those of credentials. Without it they stay in the memory of the process that made",
+        "the run, and a run that another process takes over ends with an error, reason",
+        "`secrets_lost`. No row has them in the clear.",
+        "",
         "| variable | default | unit | what it decides |",
         "|---|---|---|---|",
     )

@@ -14,6 +14,7 @@ from threadkeep.ports.bus import EVENTS_PER_RUN, FINISHED_RUNS_KEPT
 from threadkeep.ports.drivers import DATABASE_VARIABLES, configured_database
 
 PREFIX = "THREADKEEP_"
+SECRET_KEY = "THREADKEEP_SECRET_KEY"
 MAX_JOBS = 10_000  # runs; a look for pending ones takes as many slots as there are
 MOST = 10**9  # of anything that is counted
 MOST_SECONDS = 366 * 24 * 3600  # a year; clocks and timers have an end
@@ -22,7 +23,6 @@ DATABASE_FILE = ".threadkeep/threadkeep.db"
 # Variables of this project that mean a protection or a source of data: neglecting one would
 # mislead, so a value is refused as long as nothing honours it.
 REFUSED = {
-    "THREADKEEP_SECRET_KEY": "encryption at rest is not served yet, so nothing would be encrypted",
     "THREADKEEP_READ_THROUGH_URL": "reading through to an older saver is not served yet, so its "
     "threads would look empty",
 }
@@ -84,6 +84,7 @@ class Settings:
 
     Attributes:
         database_url: Where everything is kept; see ``DATABASE_VARIABLES`` for who decides.
+        secret_key: Encrypts the secrets of runs that wait; ``None`` keeps them in memory.
         warnings: What was found and is not honoured, one sentence each.
     """
 
@@ -125,6 +126,7 @@ class Settings:
     jobs: int = _count(
         "JOBS", 10, "runs", "Runs that one process executes at the same time.", most=MAX_JOBS
     )
+    secret_key: str | None = field(default=None, repr=False)
     warnings: tuple[str, ...] = ()
 
 
@@ -159,6 +161,7 @@ def read_settings(
     }
     return Settings(
         database_url=database or database_url(environment, folder=folder),
+        secret_key=environment.get(SECRET_KEY) or None,
         warnings=_warnings(environment),
         **values,
     )
@@ -195,7 +198,7 @@ def _refuse(environment: Mapping[str, str]) -> None:
 
 def _warnings(environment: Mapping[str, str]) -> tuple[str, ...]:
     known = {variable.name for variable, _ in variables().values()}
-    known |= {*DATABASE_VARIABLES, *OF_DRIVERS, *REFUSED, *NOT_SERVED}
+    known |= {SECRET_KEY, *DATABASE_VARIABLES, *OF_DRIVERS, *REFUSED, *NOT_SERVED}
     ours = sorted(name for name in environment if name.startswith(PREFIX))
     unknown = [n for n in ours if n not in known and not n.startswith(PREFIX + "TEST_")]
     return (

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 from threadkeep.engine.cancel import Stop, outcome_of
 from threadkeep.engine.graphs import Graphs
 from threadkeep.engine.json import encode, error_of
-from threadkeep.errors import NotFoundError, NotSupportedError
+from threadkeep.errors import NotFoundError, NotSupportedError, SecretsLostError
 from threadkeep.model.runs import ERROR, INTERRUPT, Outcome, Run
 from threadkeep.model.threads import Thread, ThreadState
 from threadkeep.ports.bus import EventBus
+from threadkeep.rules.run_states import SECRETS_LOST
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -80,7 +81,8 @@ class Engine:
 
     def failed(self, work: "Work | None", failure: BaseException) -> Ending:
         """Return how a run ended that raised; tells whoever listens."""
-        return self._failure(work, Outcome("error", error=error_of(failure)))
+        reason = SECRETS_LOST if isinstance(failure, SecretsLostError) else None
+        return self._failure(work, Outcome("error", reason=reason, error=error_of(failure)))
 
     def stopped(self, work: "Work | None", stop: Stop, *, timeout_seconds: float | None) -> Ending:
         """Return how a run ended that was stopped; tells whoever listens of a timeout."""

@@ -16,6 +16,7 @@ from threadkeep.engine.endings import Endings
 from threadkeep.engine.engine import Ending, Engine
 from threadkeep.engine.execution import Execution, Slot, StartGate
 from threadkeep.engine.json import encode, error_of
+from threadkeep.engine.secrets import SecretCipher, SecretKeeper
 from threadkeep.engine.settling import Settler
 from threadkeep.engine.threads import current_run
 from threadkeep.model.runs import ERROR, CancelAction, Claim, Run, RunResult
@@ -44,6 +45,7 @@ class Executor:
         timeout_seconds: How long a run may take, or ``None``.
         grace_seconds: After a run is stopped, how long its thread waits for nodes that do not
             stop; then it is settled and may be used again, and only the slot stays taken.
+        cipher: Encrypts the secrets of runs that wait; without one this process holds them.
     """
 
     def __init__(
@@ -58,11 +60,13 @@ class Executor:
         lease_seconds: float,
         timeout_seconds: float | None = None,
         grace_seconds: float = GRACE_SECONDS,
+        cipher: SecretCipher | None = None,
     ) -> None:
         self.endings = Endings()
         self.work = asyncio.Event()
         self.claim = Claim(owner, lease_seconds)
         self._engine = engine
+        self._secrets = SecretKeeper(cipher)
         self._settler = Settler(engine, resources, clock)
         self._bus = bus
         self._jobs = jobs
@@ -142,8 +146,17 @@ class Executor:
         """Have pending runs looked for."""
         self.work.set()
 
+    def hide_secrets(self, run_id: str, kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return what is kept of a run in its row; see ``SecretKeeper.hide``."""
+        return self._secrets.hide(run_id, kwargs)
+
+    def forget_secrets(self, run_id: str) -> None:
+        """Let go of the secrets of a run that was not admitted."""
+        self._secrets.forget(run_id)
+
     def announce(self, result: RunResult) -> None:
         """Tell everybody in this process that a run has ended."""
+        self._secrets.forget(result.run.run_id)
         self._pending.discard(result.run.run_id)
         self.endings.tell(result.run.run_id, result)
         self._bus.close(result.run.run_id)
@@ -240,7 +253,8 @@ class Executor:
         return self._ending(execution, inner)
 
     async def _drive(self, execution: Execution) -> None:
-        work = execution.work = await self._engine.begin(execution.run)
+        run = self._secrets.reveal(execution.run)
+        work = execution.work = await self._engine.begin(run)
         await work.perform()
 
     def _start_timer(self, execution: Execution) -> asyncio.TimerHandle | None:

@@ -10,6 +10,7 @@ from typing import Any
 from threadkeep.model.assistants import Assistant
 from threadkeep.model.requests import RunRequest
 from threadkeep.model.runs import Run
+from threadkeep.rules.redaction import redact_config
 
 # Keys of ``configurable`` that the server sets; a client's are dropped.
 RESERVED_KEYS = frozenset({"thread_id", "run_id", "assistant_id", "graph_id"})
@@ -38,9 +39,9 @@ def run_kwargs(request: RunRequest, assistant: Assistant) -> dict[str, Any]:
 
 
 def thread_config(request: RunRequest) -> dict[str, Any]:
-    """Return the part of a run's config that its thread shows."""
+    """Return the part of a run's config that its thread shows; it has no secrets."""
     configurable = free_keys(request.config.get("configurable") or {})
-    return {**request.config, "configurable": configurable}
+    return redact_config({**request.config, "configurable": configurable})
 
 
 def is_temporary(run: Run) -> bool:

@@ -22,9 +22,11 @@ class Run:
         run_id: A UUID as text, time-ordered.
         status: As in ``langgraph_sdk.schema``; all but ``pending`` and ``running`` are final.
         reason: Why a final status was reached when it was not the graph's own doing:
-            ``cancelled``, ``rolled_back``, ``server_restarted``, ``timeout``; else ``None``.
+            ``cancelled``, ``rolled_back``, ``server_restarted``, ``secrets_lost``, ``timeout``;
+            else ``None``.
         error: The failure as JSON ``{"error", "message"}``, or ``None``.
         kwargs: What to run: input, command, config, context, stream modes and the rest, as JSON.
+            Secrets are not among it in the clear (``engine.secrets``).
         start_at: Not claimed before this moment (``after_seconds``).
         owner: The process executing it, or ``None``.
         fence: Grows by one with each claim; a settle with an older one is refused.

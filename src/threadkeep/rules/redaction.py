@@ -10,6 +10,7 @@ from typing import Any
 
 from threadkeep.rules.credentials import is_credential
 
+SEALED = "sealed"  # under which a run's row says where its secrets are
 PRIVATE_PREFIX = "__"  # LangGraph's own objects in a config
 
 
@@ -34,7 +35,7 @@ def redact_config(config: Mapping[str, Any]) -> dict[str, Any]:
 
 def redact_kwargs(kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a run was made with, its config and context holding only what may be shown."""
-    shown = dict(kwargs)
+    shown = {key: value for key, value in kwargs.items() if key != SEALED}
     if isinstance(shown.get("config"), Mapping):
         shown["config"] = redact_config(shown["config"])
     if isinstance(shown.get("context"), Mapping):

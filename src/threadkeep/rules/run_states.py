@@ -19,6 +19,7 @@ TRANSITIONS: Mapping[RunStatus, frozenset[RunStatus]] = {
     "interrupted": frozenset(),
 }
 
+SECRETS_LOST = "secrets_lost"  # the reason of a run whose secrets its process took along
 CANCELLED = Outcome("interrupted", reason="cancelled")
 SERVER_RESTARTED = Outcome(
     "error",

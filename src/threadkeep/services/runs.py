@@ -320,7 +320,7 @@ class RunService:
             run_id=run_id,
             thread_id=thread_id,
             assistant_id=assistant.assistant_id,
-            kwargs=run_kwargs(request, assistant),
+            kwargs=self._executor.hide_secrets(run_id, run_kwargs(request, assistant)),
             metadata=request.metadata,
             multitask_strategy=request.multitask_strategy,
             after_seconds=request.after_seconds,
@@ -336,6 +336,7 @@ class RunService:
         try:
             admission = await self._admit(request, new, slot)
         except BaseException:
+            self._executor.forget_secrets(run_id)
             if slot is not None:
                 slot.release()
             raise
