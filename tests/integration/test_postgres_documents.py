@@ -349,7 +349,8 @@ def test_migrations_use_the_direct_address(postgres_url: str) -> None:
 def test_no_error_names_a_password() -> None:
     made = opened("postgresql://someone:verysecret@127.0.0.1:1/nowhere?connect_timeout=1")
     failures: list[BaseException] = []
-    for call in (made.setup, lambda: asyncio.run(made.asetup())):
+    calls: list[Callable[[], None]] = [made.setup, lambda: asyncio.run(made.asetup())]
+    for call in calls:
         with pytest.raises(UnavailableError) as caught:
             call()
         failures.append(caught.value)

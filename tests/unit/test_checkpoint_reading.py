@@ -10,7 +10,7 @@ from threadkeep.checkpoints.codec import Codec
 from threadkeep.checkpoints.entries import Blob, Inline
 from threadkeep.checkpoints.prints import take
 from threadkeep.checkpoints.reading import TOGETHER, Documents, Reader
-from threadkeep.checkpoints.shelf import KEPT_BYTES, Held, Shelf, hold
+from threadkeep.checkpoints.shelf import KEPT_BYTES, Held, Shelf
 from threadkeep.errors import CorruptionError, SchemaTooNewError
 from threadkeep.ports.documents import ITEMS, PARTS, Document
 from threadkeep.savers.serde import SafeSerializer
@@ -143,7 +143,7 @@ def test_a_serializer_without_sketches_reads_the_same() -> None:
     documents = stored(*values)
     reader = Reader(Codec(Other()), dict(documents), documents.keys())
     assert reader.made([*documents]) == reader_of(documents).made([*documents])
-    assert all(isinstance(one, Held) and one.sketch is None for one in reader.kept.values())
+    assert all(isinstance(one, Held) for one in reader.kept.values())
 
 
 def test_parts_and_large_values_are_not_kept() -> None:
@@ -161,19 +161,19 @@ def test_parts_and_large_values_are_not_kept() -> None:
 def test_a_shelf_is_bounded_and_lets_go_of_the_thread_unused_for_longest() -> None:
     shelf = Shelf(10_000)
     for thread_id in ("one", "two"):
-        shelf.keep(thread_id, {bytes((n,)): hold((), bytes(800)) for n in range(4)})
+        shelf.keep(thread_id, {bytes((n,)): Held((), bytes(800)) for n in range(4)})
     assert len(shelf.find("one", [b"\0", b"\1", b"\2", b"\3"])) == 4
-    shelf.keep("three", {bytes((n,)): hold((), bytes(800)) for n in range(4)})
+    shelf.keep("three", {bytes((n,)): Held((), bytes(800)) for n in range(4)})
     assert len(shelf.find("one", [b"\0", b"\1", b"\2", b"\3"])) == 4
     assert len(shelf.find("two", [b"\0", b"\1", b"\2", b"\3"])) == 2
-    shelf.keep("four", {b"\0": hold((), bytes(20_000))})
+    shelf.keep("four", {b"\0": Held((), bytes(20_000))})
     assert not shelf.find("four", [b"\0"])
-    shelf.keep("four", {b"\0": hold((), bytes(9_000))})
+    shelf.keep("four", {b"\0": Held((), bytes(9_000))})
     assert shelf.find("four", [b"\0"])
     assert not shelf.find("one", [b"\0"])
     shelf.forget("four")
     assert not shelf.find("four", [b"\0"])
-    shelf.keep("five", {bytes((n,)): hold((), bytes(800)) for n in range(10)})
+    shelf.keep("five", {bytes((n,)): Held((), bytes(800)) for n in range(10)})
     assert len(shelf.find("five", [bytes((n,)) for n in range(10)])) == 10
 
 
@@ -183,7 +183,7 @@ def test_what_was_read_replaces_what_was_written() -> None:
     document = Document("t", ITEMS, (ref,), bytes(100))
     shelf.keep_documents([document])
     assert shelf.find("t", [ref]) == {ref: document}
-    held = hold((), bytes(200))
+    held = Held((), bytes(200))
     shelf.keep("t", {ref: held})
     shelf.keep_documents([document])
     assert shelf.find("t", [ref]) == {ref: held}

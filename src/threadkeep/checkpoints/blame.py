@@ -6,6 +6,7 @@ from threadkeep.checkpoints.codec import Codec
 from threadkeep.checkpoints.entries import names_of
 from threadkeep.checkpoints.reading import Documents, Reader, naming
 from threadkeep.checkpoints.recall import row_of
+from threadkeep.checkpoints.shelf import refs_of
 from threadkeep.errors import CorruptionError, MissingDocumentError
 from threadkeep.ports.documents import Document
 
@@ -59,5 +60,5 @@ def _reaches(refs: Iterable[bytes], wanted: bytes, found: Documents) -> bool:
             return True
         if ref not in seen and ref in found:
             seen.add(ref)
-            pending += found[ref].refs
+            pending += refs_of(found[ref])
     return False

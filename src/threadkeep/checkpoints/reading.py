@@ -27,11 +27,11 @@ from threadkeep.checkpoints.prints import Taken, take
 from threadkeep.checkpoints.sends import make_send, unpack_send
 from threadkeep.checkpoints.shelf import (
     KEPT_BYTES,
-    OVERHEAD_BYTES,
     Held,
     Kept,
     SketchingSerde,
-    hold,
+    Source,
+    refs_of,
 )
 from threadkeep.checkpoints.steps import Fetch, Steps
 from threadkeep.checkpoints.tables import Items
@@ -103,7 +103,7 @@ def _descend(refs: Iterable[bytes], found: Documents, walked: set[bytes]) -> lis
             missing[ref] = None
         else:
             walked.add(ref)
-            stack += document.refs
+            stack += refs_of(document)
     return list(missing)
 
 
@@ -220,9 +220,9 @@ class Reader:
             CorruptionError: The document is missing, or not the one its address names.
         """
         found = self._document(ref)
-        if not isinstance(found, Held):
-            found = self._hold(ref, found, None)
-        if found.sketch is not None:
+        if isinstance(found, Document):
+            found = self._unpack(ref, found, None)
+        if isinstance(found, tuple):
             raise CorruptionError(f"the document {ref.hex()} is an element where a node should be")
         return found.plain
 
@@ -235,7 +235,7 @@ class Reader:
         sealed = root.listing if isinstance(root, Held) else None
         if sealed is None:
             sealed = read(Tree(tree.root, ()), self.node)
-            self._keep(tree.root, hold(root.refs, plain, sealed))
+            self._keep(tree.root, Held(refs_of(root), plain, sealed))
         return Listing([*sealed.marks, *tree.tail], sealed.ends, sealed.levels, tree.root)
 
     def items(self, root: bytes) -> Items:
@@ -244,7 +244,7 @@ class Reader:
 
     def node(self, ref: bytes) -> tuple[bytes, tuple[bytes, ...]]:
         """Give the payload and the addresses of a node."""
-        return self.plain(ref)[1:], self.documents[ref].refs
+        return self.plain(ref)[1:], refs_of(self.documents[ref])
 
     def made(self, marks: Sequence[Mark]) -> list[Any]:
         """Make the values that marks name.
@@ -264,11 +264,11 @@ class Reader:
         made: list[Any] = []
         taken: list[Taken] = []
         try:
-            for values, held in self._batches(marks):
+            for values, sources in self._batches(marks):
                 made += values
                 taken += [
-                    take(value) if each.sketch is None else each.sketch[0]
-                    for value, each in zip(values, held, strict=True)
+                    source[0] if type(source) is tuple else take(value)
+                    for value, source in zip(values, sources, strict=True)
                 ]
         except _DamagedError as error:
             _raise_numbered(error, marks)
@@ -336,83 +336,85 @@ class Reader:
                 return [shared[mark] if mark in shared else next(made) for mark in marks]
         return [shared[mark] for mark in marks]
 
-    def _batches(self, marks: Sequence[Mark]) -> Iterator[tuple[list[Any], list[Held]]]:
+    def _batches(self, marks: Sequence[Mark]) -> Iterator[tuple[list[Any], list[Source]]]:
         """Make values some at a time, with what they were made of."""
         for start in range(0, len(marks), TOGETHER):
             yield self._together(marks[start : start + TOGETHER])
 
-    def _together(self, marks: Sequence[Mark]) -> tuple[list[Any], list[Held]]:
+    def _together(self, marks: Sequence[Mark]) -> tuple[list[Any], list[Source]]:
         """Make values by one call of the serializer where it can, else one by one."""
-        held = self._hold_all(marks)
-        sketches = [each.sketch for each in held]
-        if self._sketching is not None and None not in sketches:
+        sources = self._sources(marks)
+        sketches = [source for source in sources if type(source) is tuple]
+        if self._sketching is not None and len(sketches) == len(sources):
             try:
-                return self._sketching.compose(sketches), held  # type: ignore[arg-type]
+                return self._sketching.compose(sketches), sources
             except ValueError:
                 pass  # one of them is told below
-        made = [self._alone(mark, each) for mark, each in zip(marks, held, strict=True)]
+        made = [self._alone(mark, each) for mark, each in zip(marks, sources, strict=True)]
         return [value for value, _ in made], [each for _, each in made]
 
-    def _alone(self, mark: Mark, held: Held) -> tuple[Any, Held]:
+    def _alone(self, mark: Mark, source: Source) -> tuple[Any, Source]:
         """Make one value; a sketch that makes none is given up."""
-        if held.sketch is not None and self._sketching is not None:
+        if isinstance(source, tuple):
+            assert self._sketching is not None
             try:
-                return self._sketching.compose([held.sketch])[0], held
+                return self._sketching.compose([source])[0], source
             except ValueError:
-                plain = bytes((_SKETCHED,)) + self._sketching.payload(held.sketch)
-                held = self._keep(mark, hold(held.refs, plain))
+                plain = bytes((_SKETCHED,)) + self._sketching.payload(source)
+                source = self._keep(mark, Held((), plain))
         try:
-            if held.plain[:1] == _SEND:
-                node, argument = unpack_send(held.plain[1:], held.refs)
-                return make_send(node, self.value(argument)), held
-            return self.codec.load(held.plain), held
+            if source.plain[:1] == _SEND:
+                node, argument = unpack_send(source.plain[1:], source.refs)
+                return make_send(node, self.value(argument)), source
+            return self.codec.load(source.plain), source
         except MemoryError:
             raise
         except Exception as error:
             raise _DamagedError(mark, error) from error
 
-    def _hold_all(self, marks: Sequence[Mark]) -> list[Held]:
+    def _sources(self, marks: Sequence[Mark]) -> list[Source]:
         """Find what values are made of."""
-        documents, sketching, held = self.documents, self._sketching, []
+        documents, sketching = self.documents, self._sketching
+        sources: list[Source] = []
         for mark in marks:
             if isinstance(mark, Inline):
-                held.append(hold((), mark.plain))
+                sources.append(Held((), mark.plain))
                 continue
             found = documents.get(mark)
-            if type(found) is not Held:
+            if type(found) is not tuple and type(found) is not Held:
                 try:
-                    found = self._hold(mark, self._document(mark), sketching)
+                    found = self._unpack(mark, self._document(mark), sketching)
                 except (CorruptionError, SchemaTooNewError) as error:
                     raise _DamagedError(mark, error) from error
-            held.append(found)
-        return held
+            sources.append(found)
+        return sources
 
-    def _hold(self, ref: bytes, document: Any, sketching: SketchingSerde | None) -> Held:
+    def _unpack(self, ref: bytes, document: Any, sketching: SketchingSerde | None) -> Source:
         """Unpack a document, and check it where that is still to be done."""
         body, refs = document.body, document.refs
         if refs and body[:1] == _MANIFEST:
-            return self._hold_large(ref, refs)
+            return self._unpack_large(ref, refs)
         if body[:1] == _FIELD:
             plain = body[1:2] + str(document.fields.get("metadata")).encode()
         else:
             plain = bodies.unseal(body)
         if ref in self._fresh:
             self._check(ref, plain, refs)
-        size_bytes = OVERHEAD_BYTES + len(plain)
-        sketch = None
+        source: Source | None = None
         if sketching is not None and plain[0] == _SKETCHED:
-            sketch = sketching.sketch(plain[1:])
-        held = Held(refs, plain if sketch is None else b"", sketch, size_bytes)
-        if size_bytes <= KEPT_BYTES and document.collection != PARTS:
-            self.documents[ref] = self.kept[ref] = held
-        return held
+            source = sketching.sketch(plain[1:])
+        if source is None:
+            source = Held(refs, plain)
+        if len(plain) <= KEPT_BYTES and document.collection != PARTS:
+            self.documents[ref] = self.kept[ref] = source
+        return source
 
-    def _hold_large(self, ref: bytes, parts: tuple[bytes, ...]) -> Held:
+    def _unpack_large(self, ref: bytes, parts: tuple[bytes, ...]) -> Held:
         """Put a large value together; nothing keeps it."""
         plain = bodies.unseal(b"".join([self.plain(part)[1:] for part in parts]))
         if ref in self._fresh:
             self._check(ref, plain, ())
-        return hold(parts, plain)
+        return Held(parts, plain)
 
     def _check(self, ref: bytes, plain: bytes, refs: tuple[bytes, ...]) -> None:
         if bodies.address(self.codec.key, plain, refs) != ref:

@@ -13,7 +13,7 @@ from threadkeep.checkpoints.lists import Listing
 from threadkeep.ports.documents import PART_BYTES, PARTS, Document
 
 KEPT_BYTES = PART_BYTES  # a larger plain is not kept: it would push many others out
-OVERHEAD_BYTES = 200  # of the objects around the bytes
+_OVERHEAD_BYTES = 200  # of the objects around the bytes
 _MARK_BYTES = 8
 
 
@@ -50,45 +50,42 @@ class SketchingSerde(Protocol):
 
 
 class Held:
-    """A document that is what its address says.
+    """A document that is what its address says, and has no sketch.
 
     Args:
         refs: Addresses of the documents it names.
-        plain: Its plain, or nothing where there is a sketch of it.
-        sketch: The serializer's sketch of it, if any.
-        size_bytes: What its plain and all else occupies, roughly.
+        plain: Its plain.
         listing: The sealed elements of the list it is the root of, once they are known.
     """
 
-    __slots__ = ("listing", "plain", "refs", "size_bytes", "sketch")
+    __slots__ = ("listing", "plain", "refs")
 
     def __init__(
-        self,
-        refs: tuple[bytes, ...],
-        plain: bytes,
-        sketch: Sketch | None,
-        size_bytes: int,
-        listing: Listing | None = None,
+        self, refs: tuple[bytes, ...], plain: bytes, listing: Listing | None = None
     ) -> None:
         self.refs = refs
         self.plain = plain
-        self.sketch = sketch
-        self.size_bytes = size_bytes
         self.listing = listing
 
 
-Kept = Document | Held
+Source = Held | Sketch  # what a value is made of
+Kept = Document | Source
 
 
-def hold(refs: tuple[bytes, ...], plain: bytes, listing: Listing | None = None) -> Held:
-    """Hold a plain."""
-    marks = 0 if listing is None else len(listing.marks)
-    size_bytes = OVERHEAD_BYTES + len(plain) + _MARK_BYTES * marks
-    return Held(refs, plain, None, size_bytes, listing)
+def refs_of(kept: Kept) -> tuple[bytes, ...]:
+    """Name the documents that one names; what a sketch is made of names none."""
+    return () if type(kept) is tuple else kept.refs  # type: ignore[union-attr]
 
 
 def _size(kept: Kept) -> int:
-    return kept.size_bytes if isinstance(kept, Held) else OVERHEAD_BYTES + len(kept.body)
+    """Say what one occupies, roughly."""
+    if isinstance(kept, tuple):
+        text, rest = kept[0]
+        return _OVERHEAD_BYTES + len(rest) + len(text or "")
+    if isinstance(kept, Document):
+        return _OVERHEAD_BYTES + len(kept.body)
+    marks = 0 if kept.listing is None else len(kept.listing.marks)
+    return _OVERHEAD_BYTES + len(kept.plain) + _MARK_BYTES * marks
 
 
 class Shelf:
@@ -118,7 +115,7 @@ class Shelf:
         for ref, kept in found.items():
             old = own.get(ref)
             if old is not None:
-                if not isinstance(kept, Held):
+                if isinstance(kept, Document):
                     continue
                 self._bytes -= _size(old)
             own[ref] = kept

@@ -8,7 +8,8 @@ leaves what doing it once does, or says that it is not.
 import asyncio
 import hashlib
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import psycopg
@@ -75,34 +76,40 @@ class PostgresDatabase:
                     await pool.drop_idle()
         raise AssertionError("unreachable")
 
-    def setup(self) -> None:
-        """Run the migrations that this database has not had; see ``DocumentStore.setup``."""
-        self._pools.check_usable()
-        deadline = time.monotonic() + SETUP_SECONDS
-        with connect(self._address, self._address.direct) as connection:
-            try:
-                if _run_on(connection, Operation("setup", self._is_current)):
-                    return
-                while not _run_on(connection, Operation("setup", self._migrate, atomic=True)):
-                    _check_deadline(deadline)
-                    time.sleep(POLL_SECONDS)
-            except psycopg.Error as error:
-                raise translated(error, "setup") from error
+    def setup(self, prepare: Callable[[], Unit[None]] | None = None) -> None:
+        """Run the migrations that this database has not had; see ``DocumentStore.setup``.
 
-    async def asetup(self) -> None:
+        The connection is left in the pool where it leads to the same place.
+
+        Args:
+            prepare: Run on a connection that is left in the pool, so that the first caller need
+                not wait for what a connection is slow to do once.
+        """
+        pool = self._pools.blocking()
+        connection = connect(self._address, self._address.direct)
+        try:
+            self._migrate_on(connection)
+            if prepare is not None and self._address.direct == self._address.conninfo:
+                with suppress(psycopg.Error):  # who migrates may not be one who reads
+                    _run_on(connection, Operation("prepare", prepare))
+        except BaseException:
+            connection.close()
+            raise
+        pool.offer(connection, self._address.direct)
+
+    async def asetup(self, prepare: Callable[[], Unit[None]] | None = None) -> None:
         """Do the same on the running loop."""
-        self._pools.check_usable()
-        deadline = time.monotonic() + SETUP_SECONDS
-        async with await aconnect(self._address, self._address.direct) as connection:
-            try:
-                if await _arun_on(connection, Operation("setup", self._is_current)):
-                    return
-                migration = Operation("setup", self._migrate, atomic=True)
-                while not await _arun_on(connection, migration):
-                    _check_deadline(deadline)
-                    await asyncio.sleep(POLL_SECONDS)
-            except psycopg.Error as error:
-                raise translated(error, "setup") from error
+        pool = self._pools.awaiting()
+        connection = await aconnect(self._address, self._address.direct)
+        try:
+            await self._amigrate_on(connection)
+            if prepare is not None and self._address.direct == self._address.conninfo:
+                with suppress(psycopg.Error):
+                    await _arun_on(connection, Operation("prepare", prepare))
+        except BaseException:
+            await connection.close()
+            raise
+        await pool.offer(connection, self._address.direct)
 
     def close(self) -> None:
         """Close all connections; idempotent."""
@@ -111,6 +118,29 @@ class PostgresDatabase:
     async def aclose(self) -> None:
         """Do the same for an awaiting caller."""
         await self._pools.aclose()
+
+    def _migrate_on(self, connection: Connection[Any]) -> None:
+        deadline = time.monotonic() + SETUP_SECONDS
+        try:
+            if _run_on(connection, Operation("setup", self._is_current)):
+                return
+            while not _run_on(connection, Operation("setup", self._migrate, atomic=True)):
+                _check_deadline(deadline)
+                time.sleep(POLL_SECONDS)
+        except psycopg.Error as error:
+            raise translated(error, "setup") from error
+
+    async def _amigrate_on(self, connection: AsyncConnection[Any]) -> None:
+        deadline = time.monotonic() + SETUP_SECONDS
+        try:
+            if await _arun_on(connection, Operation("setup", self._is_current)):
+                return
+            migration = Operation("setup", self._migrate, atomic=True)
+            while not await _arun_on(connection, migration):
+                _check_deadline(deadline)
+                await asyncio.sleep(POLL_SECONDS)
+        except psycopg.Error as error:
+            raise translated(error, "setup") from error
 
     def _check_attempt(self, error: psycopg.Error, what: str, attempt: int) -> None:
         """Raise what an error means, unless a further attempt may mend it."""

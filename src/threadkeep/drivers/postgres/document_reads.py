@@ -16,10 +16,12 @@ from threadkeep.drivers.sql.packing import unpack_text
 from threadkeep.ports.documents import (
     CHECKPOINTS,
     READ_BYTES,
+    REF_BYTES,
     WRITES,
     Document,
     Fetched,
     Find,
+    Is,
     Page,
     Scope,
     Usage,
@@ -67,6 +69,16 @@ def find(statements: Statements, scope: Scope, wanted: Find) -> Unit[Page]:
         _children(row for row in rows if row[0]),
         more=any(not row[2] for row in found),
     )
+
+
+def prepare(statements: Statements) -> Unit[None]:
+    """Have a connection's server read what it needs to know for reads of checkpoints."""
+    nobody, nothing = Scope("", ""), [bytes(REF_BYTES)]
+    where = [Is("checkpoint_ns", "")]
+    newest = Find(CHECKPOINTS, "", where, newest_first=True, limit=1, children=WRITES)
+    yield from find(statements, nobody, newest)
+    for nodes in (True, False):
+        yield from fetch(statements, nobody, "", nothing, nodes=nodes)
 
 
 def count(statements: Statements, scope: Scope, wanted: Find) -> Unit[int]:

@@ -9,7 +9,7 @@ from threadkeep.drivers.postgres import document_writes as writes
 from threadkeep.drivers.postgres import whole_threads as whole
 from threadkeep.drivers.postgres.batch_statements import BatchStatements
 from threadkeep.drivers.postgres.database import PostgresDatabase
-from threadkeep.drivers.postgres.queries import Operation
+from threadkeep.drivers.postgres.queries import Operation, Unit
 from threadkeep.model.uuid_times import ticks_of
 from threadkeep.ports.clock import Clock, SystemClock
 from threadkeep.ports.documents import (
@@ -68,6 +68,9 @@ class _Documents:
         check_refs(refs)
         unit = partial(reads.fetch, self._reads, scope, thread_id, tuple(refs), nodes=nodes)
         return Operation("fetch", unit)
+
+    def prepare(self) -> Unit[None]:
+        return reads.prepare(self._reads)
 
     def find(self, scope: Scope, find: Find) -> Operation[Page]:
         check_scope(scope, find.thread_id)
@@ -156,7 +159,7 @@ class PostgresDocumentStore:
 
     def setup(self) -> None:
         """See ``DocumentStore.setup``."""
-        self._database.setup()
+        self._database.setup(self._documents.prepare)
 
     def insert(self, scope: Scope, batch: Batch) -> Inserted:
         """See ``DocumentStore.insert``."""
@@ -237,7 +240,7 @@ class AsyncPostgresDocumentStore:
 
     async def setup(self) -> None:
         """See ``DocumentStore.setup``."""
-        await self._database.asetup()
+        await self._database.asetup(self._documents.prepare)
 
     async def insert(self, scope: Scope, batch: Batch) -> Inserted:
         """See ``DocumentStore.insert``."""

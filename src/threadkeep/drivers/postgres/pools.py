@@ -107,6 +107,21 @@ class BlockingPool:
         finally:
             self._room.release()
 
+    def offer(self, connection: Connection[Any], conninfo: str) -> None:
+        """Take in a connection somebody made, if it is one of these and there is room; or close it.
+
+        Args:
+            connection: The connection, with no transaction.
+            conninfo: What it was made with.
+        """
+        if conninfo == self._address.conninfo and not self._idle and self._room.acquire(timeout=0):
+            try:
+                self._take_back(connection)
+            finally:
+                self._room.release()
+        else:
+            connection.close()
+
     def drop_idle(self) -> None:
         """Close the connections that nobody uses: when one was lost, others may be too."""
         while (connection := self._pop()) is not None:
@@ -146,9 +161,7 @@ class LoopPool:
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[AsyncConnection[Any]]:
         """Lend a connection; see ``BlockingPool.connection``."""
-        if not self._is_watched:
-            self._is_watched = True
-            await anext(self._until_end)
+        await self._begin()
         try:
             async with asyncio.timeout(WAIT_SECONDS):
                 await self._room.acquire()
@@ -164,6 +177,15 @@ class LoopPool:
         finally:
             self._room.release()
 
+    async def offer(self, connection: AsyncConnection[Any], conninfo: str) -> None:
+        """See ``BlockingPool.offer``."""
+        has_room = not self._idle and not self._room.locked()
+        if conninfo == self._address.conninfo and has_room:
+            await self._begin()
+            await self._take_back(connection)
+        else:
+            await connection.close()
+
     async def drop_idle(self) -> None:
         """See ``BlockingPool.drop_idle``."""
         while self._idle:
@@ -173,6 +195,12 @@ class LoopPool:
         """See ``BlockingPool.close``."""
         self._closed = True
         await self.drop_idle()
+
+    async def _begin(self) -> None:
+        """Have the loop's end close the pool."""
+        if not self._is_watched:
+            self._is_watched = True
+            await anext(self._until_end)
 
     async def _take_back(self, connection: AsyncConnection[Any]) -> None:
         if _is_usable(connection) and not self._closed:

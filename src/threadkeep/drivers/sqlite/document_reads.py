@@ -103,6 +103,17 @@ def find(session: Session, scope: Scope, wanted: Find) -> Page:
     return Page([found.document for found in page], children, more)
 
 
+def prepare(session: Session) -> None:
+    """Compile what reads of checkpoints begin with: a millisecond that the first would wait for."""
+    nobody, nothing = Scope("", ""), [bytes(REF_BYTES)]
+    newest = [Is("checkpoint_ns", "")]
+    find(
+        session, nobody, Find(CHECKPOINTS, "", newest, newest_first=True, limit=1, children=WRITES)
+    )
+    for nodes in (True, False):
+        fetch(session, nobody, "", nothing, nodes=nodes)
+
+
 def count(session: Session, scope: Scope, wanted: Find) -> int:
     """See ``DocumentStore.count``."""
     where = Conditions(scope, wanted)

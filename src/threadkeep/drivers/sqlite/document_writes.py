@@ -84,8 +84,10 @@ class Threads:
     def find_or_add(self, session: Session, thread: Thread) -> int:
         """Return a thread's number, a new one where it stores nothing yet."""
         number = self.find(session, thread.key)
-        if number is not None:
-            return number
+        return self.add(session, thread) if number is None else number
+
+    def add(self, session: Session, thread: Thread) -> int:
+        """Give a thread that stores nothing yet its number."""
         session.run("add_thread", (*thread.key, thread.mark))
         return int(session.one("find_thread", thread.key)[0])
 
@@ -126,11 +128,12 @@ class Insertion:
         """Write the batch."""
         if self.lease is not None and session.one("find_lease", self.thread.key) != (self.lease,):
             return Inserted(written=False, stale=True)
-        if self.after and self._is_erased(session):
+        known = self.threads.look(session, self.thread.key)
+        if self.after and self._is_erased(session, known):
             return Inserted(written=False, erased=True)
-        if self.requires and not self._has_required(session):
+        if self.requires and not self._has_required(session, known):
             return Inserted(written=False)
-        tid = self.threads.find_or_add(session, self.thread)
+        tid = self.threads.add(session, self.thread) if known is None else known[0]
         self._add_addressed(session, tid)
         present = [
             (collection, key)
@@ -142,16 +145,14 @@ class Insertion:
             session.run_many(_PUT[collection], [(tid, *row) for row in rows])
         return Inserted(present=present)
 
-    def _has_required(self, session: Session) -> bool:
-        tid = self.threads.find(session, self.thread.key)
-        return tid is not None and all(_has(session, tid, *each) for each in self.requires)
+    def _has_required(self, session: Session, known: tuple[int, int | None] | None) -> bool:
+        return known is not None and all(_has(session, known[0], *each) for each in self.requires)
 
-    def _is_erased(self, session: Session) -> bool:
-        row = self.threads.look(session, self.thread.key)
-        if row is None:
+    def _is_erased(self, session: Session, known: tuple[int, int | None] | None) -> bool:
+        if known is None:
             mark = session.one("find_erasure", (self.thread.mark,))
             return mark is not None and any(made_at <= mark[0] for _, made_at in self.after)
-        tid, erased_at = row
+        tid, erased_at = known
         return erased_at is not None and not all(
             made_at > erased_at or _has(session, tid, CHECKPOINTS, key)
             for key, made_at in self.after

@@ -166,6 +166,7 @@ class SqliteDocumentStore:
     def setup(self) -> None:
         """See ``DocumentStore.setup``."""
         self._database.setup_now()
+        self._database.read_now(reads.prepare)
 
     def insert(self, scope: Scope, batch: Batch) -> Inserted:
         """See ``DocumentStore.insert``."""
@@ -238,6 +239,7 @@ class AsyncSqliteDocumentStore:
     async def setup(self) -> None:
         """See ``DocumentStore.setup``."""
         await self._database.setup()
+        await self._database.read_soon(reads.prepare)
 
     async def insert(self, scope: Scope, batch: Batch) -> Inserted:
         """See ``DocumentStore.insert``."""
