@@ -4,7 +4,7 @@ Nothing is deserialized: what stands in a value is the serializer's, and its add
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,18 @@ import ormsgpack
 
 from threadkeep.checkpoints import bodies
 from threadkeep.checkpoints.codec import Codec
-from threadkeep.checkpoints.entries import Inline, unpack_marks
+from threadkeep.checkpoints.entries import (
+    Blob,
+    Entry,
+    Inline,
+    Keyed,
+    Snapshot,
+    Table,
+    Text,
+    Tree,
+    unpack_marks,
+)
+from threadkeep.checkpoints.sends import unpack_send
 from threadkeep.errors import CorruptionError, SchemaTooNewError
 from threadkeep.ports.documents import BLOBS, ITEMS, PARTS, Document
 
@@ -23,6 +34,7 @@ _COLLECTIONS: Mapping[int, Sequence[str]] = {
     bodies.SHAPE: (BLOBS,),
     bodies.META: (BLOBS,),
     bodies.PART: (PARTS,),
+    bodies.SEND: (ITEMS,),
 }
 ROOT_HEIGHT = 255  # of a root; leaves are 0, nodes above them
 VALUE_HEIGHT = -1
@@ -44,7 +56,8 @@ class Look:
     Attributes:
         kind: The high half of its flag.
         height: Of a leaf, node or root of a list or table; -1 of all else. See ``ROOT_HEIGHT``.
-        children: Of those: how many documents of which height it names, in the order of ``refs``.
+        children: Of those and of a send: how many documents of which height it names, in the order
+            of ``refs``.
         plain: Of a shape.
         channels: Of metadata: the delta channels whose updates it counts.
     """
@@ -90,7 +103,7 @@ def look_at(plain: bytes, document: Document) -> Look:
     kind = plain[0] >> 4
     if kind not in _COLLECTIONS:
         raise DamageError("wrong-kind", f"a document of kind {kind}, which no address names")
-    if kind != bodies.NODE and document.refs and not is_manifest(document):
+    if kind not in (bodies.NODE, bodies.SEND) and document.refs and not is_manifest(document):
         raise DamageError("malformed", "it names documents, which its kind does not")
     try:
         return _content(kind, plain, document)
@@ -101,6 +114,9 @@ def look_at(plain: bytes, document: Document) -> Look:
 def _content(kind: int, plain: bytes, document: Document) -> Look:
     if kind == bodies.NODE:
         return _node(plain[1:], document.refs)
+    if kind == bodies.SEND:
+        _, argument = unpack_send(plain[1:], document.refs)
+        return Look(kind, children=[(height, 1) for height in _named(argument)])
     if kind == bodies.SHAPE:
         _, names, count, seen, keys = ormsgpack.unpackb(plain[1:])
         if not 0 <= count <= len(names) or not isinstance(seen, list) or len(keys) < 0:
@@ -144,6 +160,21 @@ def _node(payload: bytes, refs: Sequence[bytes]) -> Look:
     if len(first) != 1 or rest or not refs:
         raise ValueError("a node's addresses")
     return Look(bodies.NODE, first[0], [(first[0] - 1, len(refs))])
+
+
+def _named(entry: Entry) -> Iterator[int]:
+    """Say of which height each document is that an entry names, in order."""
+    match entry:
+        case Tree(root, tail) | Snapshot(Tree(root, tail)) | Text(Tree(root, tail)):
+            yield from (ROOT_HEIGHT for _ in (root,) if root is not None)
+            yield from (VALUE_HEIGHT for mark in tail if isinstance(mark, bytes))
+        case Keyed(entries):
+            for _, inner in entries:
+                yield from _named(inner)
+        case Table():
+            yield ROOT_HEIGHT
+        case Blob():
+            yield VALUE_HEIGHT
 
 
 def _check_marks(runs: Sequence[Any], refs: Sequence[bytes]) -> None:

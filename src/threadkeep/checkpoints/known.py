@@ -157,8 +157,9 @@ class Known:
         with self._guard:
             record = self._records.get(place)
             if record is not None and written:
+                before = sum(memory.size_bytes for memory in record.written.values())
                 record.written = {**record.written, **written}
-                size = sum(memory.size_bytes for memory in written.values())
+                size = sum(memory.size_bytes for memory in record.written.values()) - before
                 record.size_bytes += size
                 self._records_bytes += size
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import ormsgpack
 
-from threadkeep.checkpoints.entries import Entry, pack, unpack
+from threadkeep.checkpoints.entries import Entry, no_more, pack, unpack
+from threadkeep.errors import CorruptionError
 
 SEND_BYTES = 32 * 1024  # a longer statement is not worth it: what it names must stand beside it
 
@@ -35,9 +36,19 @@ def pack_send(node: str, argument: Entry) -> tuple[bytes, tuple[bytes, ...]] | N
 
 
 def unpack_send(payload: bytes, refs: tuple[bytes, ...]) -> tuple[str, Entry]:
-    """Give back what ``pack_send`` packed."""
-    node, packed = ormsgpack.unpackb(payload, option=ormsgpack.OPT_NON_STR_KEYS)
-    return node, unpack(packed, iter(refs))
+    """Give back what ``pack_send`` packed.
+
+    Raises:
+        CorruptionError: It is none that ``pack_send`` makes.
+    """
+    try:
+        node, packed = ormsgpack.unpackb(payload, option=ormsgpack.OPT_NON_STR_KEYS)
+        rest = iter(refs)
+        argument = unpack(packed, rest)
+    except (ValueError, TypeError) as error:
+        raise CorruptionError("a Send cannot be read") from error
+    no_more(rest)
+    return node, argument
 
 
 def make_send(node: str, argument: Any) -> Any:

@@ -111,7 +111,9 @@ def encode_text(
     marks = list(old.marks[:kept])
     start = ends[-1] if ends else 0
     if start < len(value):
-        marks.append(draft.mark(draft.codec.dump(value[start:])))
+        plain = draft.codec.dump(value[start:])
+        whole = draft.value(plain) if not kept else None
+        marks.append(whole.ref if isinstance(whole, Blob) else draft.mark(plain))
         ends.append(len(value))
     memory = TextMemory(value, ends, arrange(marks, old, kept, draft.node))
     return memory.entry(), memory

@@ -30,7 +30,7 @@ from threadkeep.model.uuid_times import TICKS_PER_SECOND, made_at
 from threadkeep.ports.documents import Document, Key
 
 WRITES_AHEAD_SECONDS = 24 * 3600  # how long pending writes may wait for their checkpoint
-VALUES = (bodies.VALUE,)
+VALUES = (bodies.VALUE, bodies.SEND)
 
 
 @dataclass(slots=True)
