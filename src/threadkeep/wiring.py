@@ -8,7 +8,15 @@ import asyncio
 import logging
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,7 +29,12 @@ from starlette.types import ASGIApp
 
 from threadkeep.background.leases import Leases
 from threadkeep.background.owners import owner_name
-from threadkeep.background.sweepers import sweep_items
+from threadkeep.background.sweepers import (
+    RECORDS_SECONDS,
+    SWEEP_ROWS,
+    THREADS_AT_ONCE,
+    sweep,
+)
 from threadkeep.background.worker import Worker
 from threadkeep.config.langgraph_json import SWEEP_SECONDS, GraphEntry, Project, read_project
 from threadkeep.config.settings import Settings, read_settings
@@ -37,7 +50,7 @@ from threadkeep.errors import ConfigError, NotSupportedError
 from threadkeep.model.assistants import NewAssistant
 from threadkeep.ports.clock import SystemClock
 from threadkeep.ports.drivers import Driver, DriverOptions, open_driver
-from threadkeep.ports.resources import ResourceStore
+from threadkeep.ports.resources import DeliveryRepo, IdempotencyRepo, ItemRepo, ResourceStore
 from threadkeep.savers.default import set_default_checkpointer
 from threadkeep.savers.saver import DocumentCheckpointSaver
 from threadkeep.savers.store import ItemStore
@@ -190,9 +203,8 @@ async def open_runtime(plan: Plan, *, on_graph: OnSettled | None = None) -> Asyn
             drain_seconds=plan.drain_seconds,
         )
         leases = Leases(executor, resources)
-        _in_background(
-            stack, partial(sweep_items, resources.items, every_seconds=_sweep_seconds(project))
-        )
+        for work in _sweeps(resources, services, project):
+            _in_background(stack, work)
         _in_background(stack, leases.run)
         stack.push_async_callback(executor.drain, grace_seconds=plan.drain_seconds)
         _in_background(stack, Worker(executor, resources).run)
@@ -332,6 +344,27 @@ def _item_ttl(project: Project | None) -> Any:
 
 def _sweep_seconds(project: Project | None) -> float:
     return project.sweep_seconds if project else SWEEP_SECONDS
+
+
+def _sweeps(
+    resources: ResourceStore, services: Services, project: Project | None
+) -> Iterator[Callable[[], Coroutine[Any, Any, None]]]:
+    def records(what: str, repo: ItemRepo | IdempotencyRepo | DeliveryRepo, seconds: float) -> Any:
+        def remove(limit: int) -> Awaitable[int]:
+            return repo.sweep(limit=limit)
+
+        return partial(sweep, what, remove, at_once=SWEEP_ROWS, every_seconds=seconds)
+
+    yield records("items", resources.items, _sweep_seconds(project))
+    yield records("idempotency records", resources.idempotency, RECORDS_SECONDS)
+    yield records("deliveries", resources.deliveries, RECORDS_SECONDS)
+    yield partial(
+        sweep,
+        "threads",
+        services.threads.collect,
+        at_once=THREADS_AT_ONCE,
+        every_seconds=RECORDS_SECONDS,
+    )
 
 
 def _in_background(stack: AsyncExitStack, work: Callable[[], Coroutine[Any, Any, None]]) -> None:

@@ -23,7 +23,7 @@ from typing_extensions import TypedDict
 import threadkeep
 from tests.acceptance.dev import eventually
 from threadkeep import create_app, create_checkpointer
-from threadkeep.background.sweepers import sweep_items
+from threadkeep.background.sweepers import sweep
 from threadkeep.config.langgraph_json import read_project
 from threadkeep.config.settings import Settings
 from threadkeep.drivers.memory.resources import MemoryResourceStore
@@ -245,7 +245,14 @@ async def test_expired_items_are_deleted_in_the_background() -> None:
     resources = MemoryResourceStore(clock=Hours())
     await resources.items.put(("n",), "short", {}, ttl_minutes=1)
     await resources.items.put(("n",), "ever", {})
-    sweeping = asyncio.create_task(sweep_items(resources.items, every_seconds=60))
+    sweeping = asyncio.create_task(
+        sweep(
+            "items",
+            lambda limit: resources.items.sweep(limit=limit),
+            at_once=10,
+            every_seconds=60,
+        )
+    )
     await asyncio.sleep(0)
     sweeping.cancel()
     assert await resources.items.sweep(limit=10) == 0

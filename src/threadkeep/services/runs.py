@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
 from threadkeep.engine.execution import Slot
@@ -276,6 +276,16 @@ class RunService:
                     self._executor.lose(run.run_id)
                     await ended
 
+    async def run_ids_of(self, thread_id: str) -> Sequence[str]:
+        """Return the ids of all runs of a thread."""
+        pages = self._pages(RunQuery(thread_id=thread_id))
+        return [run.run_id async for page in pages for run in page]
+
+    def forget_events(self, run_ids: Sequence[str]) -> None:
+        """Drop what is kept of the events of runs that are gone."""
+        for run_id in run_ids:
+            self._bus.forget(run_id)
+
     async def get(self, thread_id: str | None, run_id: str) -> Run:
         """Read one; with a thread id, only if it is that thread's.
 
@@ -450,15 +460,16 @@ class RunService:
         run_ids: Collection[str] | None,
         statuses: Sequence[RunStatus],
     ) -> Sequence[Run]:
-        found: Sequence[Run] = ()
+        pages = self._pages(RunQuery(thread_id=thread_id, statuses=statuses))
+        found = [run async for page in pages for run in page]
+        return [run for run in found if run_ids is None or run.run_id in run_ids]
+
+    async def _pages(self, query: RunQuery) -> AsyncIterator[Sequence[Run]]:
         offset: int | None = 0
         while offset is not None:
-            page = await self._resources.runs.search(
-                RunQuery(thread_id=thread_id, statuses=statuses, offset=offset)
-            )
-            found = [*found, *page.rows]
+            page = await self._resources.runs.search(replace(query, offset=offset))
+            yield page.rows
             offset = page.next_offset
-        return [run for run in found if run_ids is None or run.run_id in run_ids]
 
     async def _require_thread(self, thread_id: str) -> None:
         if await self._resources.threads.get(thread_id) is None:

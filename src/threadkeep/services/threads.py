@@ -1,6 +1,7 @@
 """Threads: made, found, relabelled, deleted with everything that was theirs."""
 
 import asyncio
+import contextlib
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
@@ -102,7 +103,9 @@ class ThreadService:
         return await self._state.with_values(thread)
 
     async def delete(self, thread_id: str) -> None:
-        """Delete a thread, its runs and its checkpoints; runs in flight are stopped first.
+        """Delete a thread with all that is its own; runs in flight are stopped first.
+
+        Its own are runs, crons, idempotency records, deliveries, checkpoints and kept events.
 
         Once the rows are gone no run can be admitted, so the checkpoints go last, when the last run
         that was admitted writes no more. What an interrupted delete left of them goes with the
@@ -113,11 +116,27 @@ class ThreadService:
         """
         await asyncio.shield(self._delete(thread_id))
 
+    async def collect(self, limit: int) -> int:
+        """Delete up to ``limit`` threads whose lifetime is over, longest first; return how many.
+
+        One whose lifetime was changed meanwhile stays.
+        """
+        deleted = 0
+        for thread_id in await self._threads.list_expired(limit=limit):
+            # Looked at again: deleting those before it took its time.
+            if thread_id in await self._threads.list_expired(limit=limit):
+                with contextlib.suppress(NotFoundError):
+                    await self.delete(thread_id)
+                    deleted += 1
+        return deleted
+
     async def _delete(self, thread_id: str) -> None:
         thread = await self._threads.get(thread_id)
         await self._runs.stop_thread(thread_id)
+        run_ids = await self._runs.run_ids_of(thread_id)
         admitted_meanwhile = await self._threads.delete(thread_id)
         await self._runs.stop_deleted(admitted_meanwhile)
         await self._saver.adelete_thread(thread_id)
+        self._runs.forget_events([*run_ids, *(run.run_id for run in admitted_meanwhile)])
         if thread is None:
             raise NotFoundError("thread", thread_id)
