@@ -311,9 +311,7 @@ def _same_mapping(one: Any, other: Any) -> bool:
 
 
 def _same_set(one: Any, other: Any) -> bool:
-    return bool(one == other) and {(type(a), repr(a)) for a in one} == {
-        (type(a), repr(a)) for a in other
-    }
+    return len(one) == len(other) and all(any(is_same(a, b) for b in other) for a in one)
 
 
 def _same_float(one: Any, other: Any) -> bool:
@@ -376,6 +374,7 @@ _COMPARE: tuple[tuple[Any, Callable[[Any, Any], bool]], ...] = (
     (BaseModel, _same_model),
     (pydantic_v1.BaseModel, _same_v1),
     (_AnyDataclass, _same_fields),
+    (Send, lambda one, other: one.node == other.node and is_same(one.arg, other.arg)),
     (deque, lambda one, other: one.maxlen == other.maxlen and _same_items(list(one), list(other))),
     ((list, tuple), _same_items),
     (dict, _same_mapping),

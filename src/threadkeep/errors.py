@@ -24,6 +24,7 @@
         UnavailableError             a retry may help
         DocumentTooLargeError        a document is above the backend's size limit
         SchemaTooNewError            the store was written by a newer release
+        WrongKeyError                a document is encrypted under a key that was not given
       CorruptionError                stored documents contradict each other
         MissingDocumentError         a document is named and not stored
         DamagedRowError              the backend has a row that cannot be read
@@ -234,6 +235,23 @@ class SchemaTooNewError(StorageError):
     """The store was written by a newer release; upgrade this one."""
 
     code = "schema_too_new"
+
+
+class WrongKeyError(StorageError):
+    """A document is encrypted under a key that is none of those the saver was given.
+
+    Attributes:
+        wanted: The key's name in the store: not the key itself.
+    """
+
+    code = "wrong_key"
+
+    def __init__(self, document: str, wanted: str, given: list[str]) -> None:
+        super().__init__(
+            f"{document} is encrypted under the key {wanted}, which is none of those given "
+            f"({', '.join(given)}); add the older key at the end of encryption_keys"
+        )
+        self.wanted = wanted
 
 
 class CorruptionError(ThreadkeepError):

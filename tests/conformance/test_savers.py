@@ -43,6 +43,15 @@ class TestSqliteBlocking(SaverSuite):
             yield BlockingFace(saver)
 
 
+class TestSqliteEncrypted(SaverSuite):
+    @pytest.fixture
+    def saver(self, tmp_path: Path) -> Iterator[Saver]:
+        keys = ["a new key of 16 bytes", "an old key of 16 bytes"]
+        url = f"sqlite:///{tmp_path}/s.db"
+        with DocumentCheckpointSaver.from_url(url, encryption_keys=keys) as saver:
+            yield saver
+
+
 class TestPostgres(SaverSuite):
     @pytest.fixture
     def saver(self, postgres_module_url: str) -> Iterator[Saver]:

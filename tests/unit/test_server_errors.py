@@ -39,6 +39,7 @@ def body(error: Exception) -> dict[str, Any]:
         (errors.DocumentTooLargeError(2, 1), 413, "document_too_large"),
         (errors.CorruptionError("x"), 500, "corruption"),
         (errors.SecretNotStoredError(), 422, "secret_not_stored"),
+        (errors.WrongKeyError("x", "a", ["b"]), 500, "wrong_key"),
         (HTTPException(404, "no"), 404, "not_found"),
         (HTTPException(405, "no"), 405, "method_not_allowed"),
         (RuntimeError("secret"), 500, "internal"),

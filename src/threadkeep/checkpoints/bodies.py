@@ -22,6 +22,7 @@ MANIFEST = 2  # nothing: the bodies of the parts that ``refs`` name, joined, are
 FIELD = 3  # the flag byte; the payload is the text of the declared field ``metadata``
 TABLED = 4  # a magicless zstd frame of the plain, with ``DICTIONARY``
 CHECKED = 8  # of a checkpoint or write: sums, then a body of format 0, 1 or 4; see ``sums``
+ENCRYPTED = 9  # a key's name, then another body and more, encrypted; see ``encryption``
 FORMATS = 64  # numbers below it are formats, of this release or of a later one; others are none
 
 # Kinds: the high half of a flag.
@@ -103,6 +104,8 @@ def unknown_format(body: bytes) -> CorruptionError | SchemaTooNewError:
     """Say what is wrong with a body whose format is none that may stand here."""
     if not body:
         return CorruptionError("a body without a byte")
+    if body[0] == ENCRYPTED:
+        return CorruptionError("an encrypted body: give the saver its encryption_keys")
     if body[0] in (MANIFEST, FIELD, CHECKED) or body[0] >= FORMATS:
         return CorruptionError(f"a body of format {body[0]}, which is none of its kind")
     return SchemaTooNewError(

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from threadkeep.checkpoints import bodies
 from threadkeep.errors import CorruptionError, ThreadkeepError, ValueNotStorableError
+from threadkeep.ports.documents import PART_BYTES
 
 TYPES = ("null", "bytes", "bytearray", "msgpack", "json", "pickle")  # by number, in the flag byte
 OTHER = 15  # the payload begins with the type's name, after a byte with the name's length
@@ -44,10 +45,19 @@ ERROR = "__error__"  # LangGraph's channel of what a task ended with
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """A serializer and the key of addresses."""
+    """A serializer and the key of addresses.
+
+    Attributes:
+        serde: The serializer.
+        key: Of addresses.
+        older_keys: Of addresses that were made before the key was changed.
+        part_bytes: The greatest body that is not cut into parts.
+    """
 
     serde: Serde
     key: bytes = bodies.PUBLIC_KEY
+    older_keys: tuple[bytes, ...] = ()
+    part_bytes: int = PART_BYTES
 
     def dump(self, value: Any, kind: int = bodies.VALUE) -> bytes:
         """Make the plain of a value."""
@@ -83,3 +93,7 @@ class Codec:
     def address(self, plain: bytes, refs: tuple[bytes, ...] = ()) -> bytes:
         """Name a document by its content."""
         return bodies.address(self.key, plain, refs)
+
+    def is_address(self, ref: bytes, plain: bytes, refs: tuple[bytes, ...] = ()) -> bool:
+        """Tell whether an address is that of a document, under any of the keys."""
+        return any(bodies.address(key, plain, refs) == ref for key in (self.key, *self.older_keys))

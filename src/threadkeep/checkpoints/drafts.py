@@ -14,7 +14,6 @@ from threadkeep.checkpoints.terms import Terms
 from threadkeep.ports.documents import (
     BLOBS,
     ITEMS,
-    PART_BYTES,
     PARTS,
     READ_BYTES,
     Batch,
@@ -132,14 +131,14 @@ class Draft:
         ref = self.codec.address(plain, refs)
         if not self._has(ref):
             body = bodies.seal(plain)
-            if len(body) > PART_BYTES:
+            if len(body) > self.codec.part_bytes:
                 refs, body = self._split(body), bytes((bodies.MANIFEST,))
             self._new[collection][ref] = Document(self._thread_id, collection, (ref,), body, refs)
         return ref
 
     def _split(self, body: bytes) -> tuple[bytes, ...]:
         refs = []
-        room = PART_BYTES - 2  # beside the format byte and the flag byte
+        room = self.codec.part_bytes - 2  # beside the format byte and the flag byte
         for start in range(0, len(body), room):
             plain = bodies.flag(bodies.PART) + body[start : start + room]
             ref = self.codec.address(plain)

@@ -9,10 +9,11 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from threadkeep.checkpoints.codec import Codec
+from threadkeep.checkpoints.encryption import OVERHEAD_BYTES, Keyring, encrypted
 from threadkeep.checkpoints.known import Known
 from threadkeep.checkpoints.steps import Resume, Steps, arun, perform, run
 from threadkeep.errors import CorruptionError
-from threadkeep.ports.documents import AsyncDocumentStore, DocumentStore, Scope
+from threadkeep.ports.documents import PART_BYTES, AsyncDocumentStore, DocumentStore, Scope
 from threadkeep.savers.under_way import WritesUnderWay
 
 T = TypeVar("T")
@@ -27,8 +28,10 @@ class Driving(BaseCheckpointSaver[Any]):
         async_documents: AsyncDocumentStore | None,
         scope: Scope,
         serde: SerializerProtocol,
+        keyring: Keyring | None = None,
     ) -> None:
         super().__init__(serde=serde)
+        self._keyring = keyring
         self._documents = documents
         self._async_documents = async_documents
         self._scope = scope
@@ -36,12 +39,20 @@ class Driving(BaseCheckpointSaver[Any]):
         self._under_way = WritesUnderWay()
 
     def _codec(self) -> Codec:
-        return Codec(self.serde)
+        if self._keyring is None:
+            return Codec(self.serde)
+        key, *older = (key.addresses for key in self._keyring.keys)
+        return Codec(self.serde, key, tuple(older), PART_BYTES - OVERHEAD_BYTES)
 
     def _run(self, steps: Steps[T]) -> T:
-        return run(steps, self._documents, self._scope)
+        return run(self._stored(steps), self._documents, self._scope)
+
+    def _stored(self, steps: Steps[T]) -> Steps[T]:
+        """Take steps as they are put to the store."""
+        return steps if self._keyring is None else encrypted(steps, self._keyring)
 
     async def _arun(self, steps: Steps[T]) -> T:
+        steps = self._stored(steps)
         if self._async_documents is not None:
             return await arun(steps, self._async_documents, self._scope)
         resume: Resume = partial(steps.send, None)

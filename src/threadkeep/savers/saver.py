@@ -32,9 +32,9 @@ from threadkeep.ports.documents import AsyncDocumentStore, DocumentStore, Scope
 from threadkeep.rules.credentials import without_credentials
 from threadkeep.savers.addresses import address, config_of, text
 from threadkeep.savers.graph_classes import classes_of
+from threadkeep.savers.keys import keys_and_serde
 from threadkeep.savers.leases import lease_of
 from threadkeep.savers.opening import Opening
-from threadkeep.savers.serde import SafeSerializer
 from threadkeep.savers.staging import StagedDocuments
 from threadkeep.savers.verifying import Verifying
 from threadkeep.savers.versions import next_version
@@ -59,6 +59,12 @@ class DocumentCheckpointSaver(WholeThreads, Verifying):
             types and calls nothing.
         secret_keys: Further keys of ``configurable`` and metadata that name credentials, which are
             never stored; see ``rules.credentials``.
+        encryption_keys: With at least one, all that is stored of values, writes and metadata is
+            encrypted, and what is not is refused. The first writes, all of them read. The cipher
+            is ours, or that of an ``EncryptedSerializer`` given as ``serde``.
+
+    Raises:
+        ConfigError: A key is too short, or an ``EncryptedSerializer`` comes without keys.
     """
 
     def __init__(
@@ -70,12 +76,15 @@ class DocumentCheckpointSaver(WholeThreads, Verifying):
         agent_id: str = AGENT_ID,
         serde: SerializerProtocol | None = None,
         secret_keys: Collection[str] = (),
+        encryption_keys: Sequence[str | bytes] = (),
     ) -> None:
+        keyring, serde = keys_and_serde(encryption_keys, serde)
         super().__init__(
             documents,
             async_documents,
             Scope(namespace, agent_id),
-            serde or SafeSerializer(),
+            serde,
+            keyring,
         )
         self._secret_keys = frozenset(secret_keys)
 
@@ -88,6 +97,7 @@ class DocumentCheckpointSaver(WholeThreads, Verifying):
         agent_id: str = AGENT_ID,
         serde: SerializerProtocol | None = None,
         secret_keys: Collection[str] = (),
+        encryption_keys: Sequence[str | bytes] = (),
     ) -> "Opening[DocumentCheckpointSaver]":
         """Open a storage address, for ``with`` and for ``async with``.
 
@@ -106,6 +116,7 @@ class DocumentCheckpointSaver(WholeThreads, Verifying):
                 agent_id=agent_id,
                 serde=serde,
                 secret_keys=secret_keys,
+                encryption_keys=encryption_keys,
             ),
         )
 

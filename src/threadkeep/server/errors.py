@@ -30,6 +30,7 @@ from threadkeep.errors import (
     ThreadkeepError,
     ThreadStatusError,
     UnauthenticatedError,
+    WrongKeyError,
 )
 from threadkeep.server.checks import InvalidFieldError
 from threadkeep.server.wire import json_response
@@ -50,6 +51,7 @@ STATUS: dict[type[ThreadkeepError], int] = {
     ConfigError: 500,
     StorageError: 503,
     DocumentTooLargeError: 413,
+    WrongKeyError: 500,
     CorruptionError: 500,
     SecretNotStoredError: 422,
     RunError: 500,

@@ -180,7 +180,7 @@ def _model(value: Any, depth: int, encoder: "Encoder") -> Any:
     parts = [
         *encoder.classes.name(kind),
         encoder.items(fields, depth),
-        None if len(fields_set) == len(names) else sorted(fields_set),
+        None if fields_set == names.keys() else sorted(fields_set),
         _some(value.__pydantic_extra__, depth, encoder),
         _some(_private(value), depth, encoder),
     ]
