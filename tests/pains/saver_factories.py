@@ -112,6 +112,11 @@ def _documents(storage: str) -> Iterator[DocumentStore]:
         yield driver.documents()
 
 
+def address(storage: str) -> str:
+    """Give the address of a storage that another process can open."""
+    return _databases.get(storage) or _url(storage)
+
+
 def drop(storage: str) -> None:
     """Forget what was stored."""
     if storage in _memory:
