@@ -29,9 +29,9 @@ from xxhash import xxh3_128, xxh3_128_digest
 SHEET_LEN = 64  # elements told by one call: fewer cost more calls, more cost more memory at once
 TEXT_LEN = 2048  # characters up to which packing a text costs less than setting it apart
 
+# Keys must be text: msgpack would take an enum or a date for the text that it prints as.
 _OPTION = (
-    ormsgpack.OPT_NON_STR_KEYS
-    | ormsgpack.OPT_PASSTHROUGH_DATACLASS
+    ormsgpack.OPT_PASSTHROUGH_DATACLASS
     | ormsgpack.OPT_PASSTHROUGH_DATETIME
     | ormsgpack.OPT_PASSTHROUGH_ENUM
     | ormsgpack.OPT_PASSTHROUGH_SUBCLASS
