@@ -11,11 +11,12 @@ from tests.postgres_resources import empty
 from tests.postgres_savers import aopened_saver, opened_saver
 from tests.servers.pgbouncer import is_installed, pooled
 from threadkeep.drivers.postgres.address import DIRECT_URL, parse
-from threadkeep.drivers.postgres.database import MIGRATIONS, PostgresDatabase
+from threadkeep.drivers.postgres.database import PostgresDatabase
 from threadkeep.drivers.postgres.documents import (
     AsyncPostgresDocumentStore,
     PostgresDocumentStore,
 )
+from threadkeep.drivers.postgres.migrating import MIGRATIONS
 from threadkeep.drivers.postgres.resources import PostgresResourceStore
 from threadkeep.drivers.sql import migrate
 from threadkeep.ports.documents import ITEMS, AsyncDocumentStore, Batch, Find, Scope

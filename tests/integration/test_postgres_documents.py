@@ -17,11 +17,12 @@ from tests.postgres_resources import tables as tables_made
 from threadkeep.drivers import postgres
 from threadkeep.drivers.postgres import pools
 from threadkeep.drivers.postgres.address import DIRECT_URL, parse
-from threadkeep.drivers.postgres.database import MIGRATIONS, PostgresDatabase
+from threadkeep.drivers.postgres.database import PostgresDatabase
 from threadkeep.drivers.postgres.documents import (
     AsyncPostgresDocumentStore,
     PostgresDocumentStore,
 )
+from threadkeep.drivers.postgres.migrating import MIGRATIONS
 from threadkeep.drivers.sql import migrate
 from threadkeep.errors import (
     SchemaTooNewError,

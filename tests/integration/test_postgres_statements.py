@@ -54,7 +54,7 @@ SESSION_STATE = re.compile(
     re.IGNORECASE,
 )
 _ASSIGNS = re.compile(
-    r"\bDO UPDATE\s+SET\b|^UPDATE \S+\s+SET\b|\bALTER COLUMN \w+ SET STORAGE\b",
+    r"\bDO UPDATE\s+SET\b|^\s*UPDATE \S+\s+SET\b|\bALTER COLUMN \w+ SET STORAGE\b",
     re.IGNORECASE | re.MULTILINE,
 )
 
@@ -105,6 +105,7 @@ def statements_written() -> dict[str, str]:
 
 def test_no_statement_changes_the_session_it_runs_in() -> None:
     written = statements_written()
+    del written["direct.sql"]  # of a connection that no pool has and no pooler may stand before
     assert len(written) >= 5
     assert {
         name: session_state(text) for name, text in written.items() if session_state(text)

@@ -6,7 +6,6 @@ leaves what doing it once does, or says that it is not.
 """
 
 import asyncio
-import hashlib
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -18,15 +17,15 @@ from psycopg.pq import TransactionStatus
 
 from threadkeep.drivers.postgres.address import Address
 from threadkeep.drivers.postgres.failures import is_conflict, is_lost, translated
+from threadkeep.drivers.postgres.migrating import Migrating, Step
 from threadkeep.drivers.postgres.pools import Pools, aconnect, connect
 from threadkeep.drivers.postgres.queries import Operation, Query, Unit, numbered
-from threadkeep.drivers.sql import migrate, statements
+from threadkeep.drivers.sql import statements
 from threadkeep.errors import UnavailableError
 
 T = TypeVar("T")
 
 PACKAGE = "threadkeep.drivers.postgres"
-MIGRATIONS = f"{PACKAGE}.migrations"
 
 ATTEMPTS = 5  # of one operation
 SETUP_SECONDS = 120.0  # for another process that migrates
@@ -39,7 +38,9 @@ class PostgresDatabase:
     def __init__(self, address: Address) -> None:
         self._address = address
         self._pools = Pools(address)
-        self._statements = {**self.load("ledger.sql"), **self.load("setup.sql")}
+        files = ("ledger.sql", "setup.sql", "direct.sql")
+        texts = {name: text for file in files for name, text in self.load(file).items()}
+        self._migrating = Migrating(address, texts)
 
     @property
     def prefix(self) -> str:
@@ -111,6 +112,15 @@ class PostgresDatabase:
             raise
         await pool.offer(connection, self._address.direct)
 
+    def _next(
+        self, step: Step, connection: Connection[Any] | AsyncConnection[Any]
+    ) -> Operation[Step]:
+        """Name what comes after a step of a migration."""
+        if step is Step.ONLINE:
+            session = connection.info.backend_pid
+            return Operation("setup", lambda: self._migrating.build(session))
+        return Operation("setup", self._migrating.advance, atomic=True)
+
     def close(self) -> None:
         """Close all connections; idempotent."""
         self._pools.close()
@@ -122,23 +132,24 @@ class PostgresDatabase:
     def _migrate_on(self, connection: Connection[Any]) -> None:
         deadline = time.monotonic() + SETUP_SECONDS
         try:
-            if _run_on(connection, Operation("setup", self._is_current)):
-                return
-            while not _run_on(connection, Operation("setup", self._migrate, atomic=True)):
-                _check_deadline(deadline)
-                time.sleep(POLL_SECONDS)
+            step = _run_on(connection, Operation("setup", self._migrating.look))
+            while step is not Step.DONE:
+                step = _run_on(connection, self._next(step, connection))
+                if step is Step.BUSY:
+                    _check_deadline(deadline)
+                    time.sleep(POLL_SECONDS)
         except psycopg.Error as error:
             raise translated(error, "setup") from error
 
     async def _amigrate_on(self, connection: AsyncConnection[Any]) -> None:
         deadline = time.monotonic() + SETUP_SECONDS
         try:
-            if await _arun_on(connection, Operation("setup", self._is_current)):
-                return
-            migration = Operation("setup", self._migrate, atomic=True)
-            while not await _arun_on(connection, migration):
-                _check_deadline(deadline)
-                await asyncio.sleep(POLL_SECONDS)
+            step = await _arun_on(connection, Operation("setup", self._migrating.look))
+            while step is not Step.DONE:
+                step = await _arun_on(connection, self._next(step, connection))
+                if step is Step.BUSY:
+                    _check_deadline(deadline)
+                    await asyncio.sleep(POLL_SECONDS)
         except psycopg.Error as error:
             raise translated(error, "setup") from error
 
@@ -147,47 +158,6 @@ class PostgresDatabase:
         if attempt < ATTEMPTS and (is_lost(error) or is_conflict(error)):
             return
         raise translated(error, what) from error
-
-    def _is_current(self) -> Unit[bool]:
-        """Say whether there is nothing to migrate: what nearly every start finds."""
-        ledger = f"{self._address.prefix}threadkeep_migrations"
-        ((has_ledger,),) = yield Query(self._statements["has_ledger"], {"ledger": ledger})
-        if not has_ledger:
-            return False
-        return not (yield from self._pending())
-
-    def _migrate(self) -> Unit[bool]:
-        """Run what is pending under a lock of this transaction; false where another has it."""
-        ((is_locked,),) = yield Query(self._statements["try_lock"], {"lock": self._lock_number()})
-        if not is_locked:
-            return False
-        if self._address.schema is not None:
-            yield from self._make_schema(self._address.schema)
-        yield Query(self._statements["create_ledger"])
-        pending = yield from self._pending()
-        for migration in pending:
-            yield Query(migration.sql.replace("{schema}", self._address.prefix), None)
-            done = {"number": migration.number, "name": migration.name}
-            yield Query(self._statements["record_migration"], done)
-        return True
-
-    def _make_schema(self, name: str) -> Unit[None]:
-        # Looked for first: who may not create schemas may use one that is there.
-        ((is_there,),) = yield Query(self._statements["has_schema"], {"name": name})
-        if not is_there:
-            quoted = self._address.prefix.removesuffix(".")
-            yield Query(self._statements["create_schema"].replace("{name}", quoted))
-
-    def _pending(self) -> Unit[list[migrate.Migration]]:
-        rows = yield Query(self._statements["list_migrations"])
-        applied = [number for (number,) in rows]
-        return list(migrate.pending(migrate.load(MIGRATIONS), applied))
-
-    def _lock_number(self) -> int:
-        """Return the advisory lock's number: one per schema, within the database."""
-        name = f"threadkeep migrations {self._address.schema}".encode()
-        digest = hashlib.blake2b(name, digest_size=8).digest()
-        return int.from_bytes(digest, "big", signed=True)
 
 
 def _check_deadline(deadline: float) -> None:

@@ -12,7 +12,7 @@ from importlib import resources
 
 from threadkeep.errors import SchemaTooNewError
 
-_FILE = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
+_FILE = re.compile(r"(\d{4})_([a-z0-9_]+)(\.online)?\.sql")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +23,14 @@ class Migration:
         number: Its place in the order.
         name: What it makes.
         sql: Its statements.
+        is_online: Whether it runs outside of a transaction, beside others that write: its file
+            ends in ``.online.sql``.
     """
 
     number: int
     name: str
     sql: str
+    is_online: bool = False
 
 
 def load(package: str) -> Sequence[Migration]:
@@ -37,7 +40,7 @@ def load(package: str) -> Sequence[Migration]:
         ValueError: The numbers are not 1, 2, 3 and so on.
     """
     found = [
-        Migration(int(match[1]), match[2], file.read_text(encoding="utf-8"))
+        Migration(int(match[1]), match[2], file.read_text(encoding="utf-8"), bool(match[3]))
         for file in resources.files(package).iterdir()
         if (match := _FILE.fullmatch(file.name))
     ]
