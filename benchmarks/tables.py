@@ -179,7 +179,7 @@ def brief(lines: Lines) -> str:
         cells = [_beside(lines, turn, figures[name], savers) for turn in turns]
         if any(cell != NONE for cell in cells):
             rows.append((figures[name].title + suffix, *cells))
-    return f"{_markdown(rows)}\n\n{lines.conditions()}\n"
+    return f"{markdown(rows)}\n\n{lines.conditions()}\n"
 
 
 def _table(lines: Lines, columns: Sequence[Column]) -> str:
@@ -192,7 +192,7 @@ def _table(lines: Lines, columns: Sequence[Column]) -> str:
             cells = [cell for column in columns for cell in _cells(lines, turn, figure, column)]
             if any(cell != NONE for cell in cells):
                 rows.append((str(turn) if turn else NONE, figure.title, *cells))
-    return _markdown(rows)
+    return markdown(rows)
 
 
 def _cells(lines: Lines, turn: int, figure: Figure, column: Column) -> Sequence[str]:
@@ -216,7 +216,7 @@ def _beside(lines: Lines, turn: int, figure: Figure, savers: tuple[str, str]) ->
     return f"{figure.write(ours)} / {figure.write(peers)} = {times(ours / peers)}"
 
 
-def _markdown(rows: Sequence[Sequence[str]]) -> str:
+def markdown(rows: Sequence[Sequence[str]]) -> str:
     """Lay a table out so that it reads well in a terminal too."""
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
     lines = [

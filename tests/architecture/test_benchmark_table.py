@@ -5,11 +5,11 @@ import pytest
 from benchmarks import pages, values
 
 
-@pytest.mark.parametrize("page", pages.PAGES)
-def test_a_table_is_what_the_committed_lines_give(page: str) -> None:
-    text = (pages.ROOT / page).read_text(encoding="utf-8")
-    assert text.count(pages.START) == text.count(pages.END) == 1
-    assert text == pages.updated(page, pages.newest()), "run: python -m benchmarks.pages"
+@pytest.mark.parametrize("quote", pages.QUOTES, ids=lambda quote: f"{quote.page} {quote.mark}")
+def test_a_table_is_what_the_committed_lines_give(quote: pages.Quote) -> None:
+    text = (pages.ROOT / quote.page).read_text(encoding="utf-8")
+    assert text.count(quote.start) == text.count(quote.end) == 1
+    assert text == pages.updated(quote), "run: python -m benchmarks.pages"
 
 
 def test_the_table_of_large_values_is_what_the_committed_lines_give() -> None:

@@ -1,5 +1,6 @@
 """The benchmark measures what it says: the chat is dense and whole, and counts are exact."""
 
+import asyncio
 import json
 import sqlite3
 import sys
@@ -11,13 +12,14 @@ import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 
-from benchmarks import chat, checkpoints
+from benchmarks import chat, checkpoints, resources
 from benchmarks.apart import EntrantApart
 from benchmarks.counting import Counter, Counts, counted_connections
 from benchmarks.counting_postgres import counted_databases
 from benchmarks.entrant import Entrant
 from benchmarks.entrants import KINDS, NAMES, OURS_PG, PEER
 from benchmarks.tables import Lines
+from threadkeep.ports.resources import ResourceStore
 
 
 def written_by(work: list[tuple[str, tuple[Any, ...]]], path: Path) -> Counts:
@@ -150,3 +152,28 @@ def test_an_entrant_in_an_environment_of_its_own_answers_like_one_here(postgres_
     with pytest.raises(RuntimeError, match="does not give back"):
         apart.warm(3)
     apart.close()
+
+
+@pytest.mark.parametrize(
+    "database", ["SQLite", pytest.param("PostgreSQL", marks=pytest.mark.servers)]
+)
+def test_every_question_about_resources_finds_something(database: str, tmp_path: Path) -> None:
+    plan = resources.Plan(threads=1_100, runs=3_000, items=1_100, calls=1)
+
+    async def ask(store: ResourceStore) -> dict[str, Any]:
+        # About the first row; of those by status, one in 1,000 there is.
+        return {name: await each(store, 0) for name, each in resources.QUESTIONS.items()}
+
+    with resources.filled(database, plan, tmp_path) as (driver, _):
+        found = asyncio.run(ask(driver.resources()))
+    far = found.pop("threads, page 1,000")
+    assert (far.rows, far.total) == ([], plan.threads)
+    for question, answer in found.items():
+        assert getattr(answer, "rows", answer), question
+
+
+def test_lines_about_resources_are_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert resources.main(["--scale", "0.001", "--only", "SQLite"]) == 0
+    table = capsys.readouterr().out
+    assert [name for name in resources.QUESTIONS if f"| {name} " not in table] == []
+    assert "300 threads, 1,000 runs, 100 items." in table

@@ -31,8 +31,11 @@ from threadkeep.ports.resources import ResourceStore
 from threadkeep.savers.store import ItemStore
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.servers)])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "postgres":
+        found: str = request.getfixturevalue("postgres_url")
+        return found
     return "memory://" if request.param == "memory" else f"sqlite:///{tmp_path / 'items.db'}"
 
 

@@ -12,6 +12,7 @@ from threadkeep.drivers.memory.resources import MemoryResourceStore
 from threadkeep.savers.store import ItemStore
 
 _FOLDER = Path(tempfile.gettempdir()) / "threadkeep-pains"
+SERVERS: dict[str, str] = {}  # the database of each storage on PostgreSQL
 _memory: dict[str, MemoryResourceStore] = {}
 
 
@@ -39,8 +40,21 @@ def sqlite_store(storage: str, *, setup: bool = True) -> Iterator[ItemStore]:
         store.close()
 
 
+@contextlib.contextmanager
+def postgres_store(storage: str, *, setup: bool = True) -> Iterator[ItemStore]:
+    """Open a store in a schema of its own on PostgreSQL; see ``SERVERS``."""
+    store = ItemStore.from_url(f"{SERVERS[storage]}?schema=s{storage}")
+    try:
+        if setup:
+            store.setup()
+        yield store
+    finally:
+        store.close()
+
+
 def drop(storage: str) -> None:
     """Forget what was stored."""
     _memory.pop(storage, None)
+    SERVERS.pop(storage, None)
     for file in _FOLDER.glob(f"{storage}.db*"):
         file.unlink()

@@ -50,12 +50,19 @@ class Server:
         return [line for line in lines if line[1] == tag and (not words or line[0] in words)]
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+@pytest.fixture(
+    scope="module", params=["sqlite", pytest.param("postgres", marks=pytest.mark.servers)]
+)
+def server(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Server]:
+    environment = {}
+    if request.param == "postgres":
+        environment["THREADKEEP_DATABASE_URL"] = request.getfixturevalue("postgres_module_url")
     folder = tmp_path_factory.mktemp("pains")
     shutil.copytree(APP, folder, dirs_exist_ok=True)
     ledger = folder / "ledger.txt"
-    with dev_server(folder, "--no-reload", PAINS_LEDGER=str(ledger)) as process:
+    with dev_server(folder, "--no-reload", PAINS_LEDGER=str(ledger), **environment) as process:
         yield Server(process.url, ledger)
 
 

@@ -28,11 +28,19 @@ SIBLINGS = [
 ]
 
 
-@pytest.fixture(params=["memory_store", "sqlite_store"])
+@pytest.fixture(
+    params=[
+        "memory_store",
+        "sqlite_store",
+        pytest.param("postgres_store", marks=pytest.mark.servers),
+    ]
+)
 def open_store(request: pytest.FixtureRequest) -> Iterator[StoreFactory]:
     """Opens clients of one storage, and closes them all after the test."""
     factory = getattr(store_factories, request.param)
     storage = uuid.uuid4().hex
+    if request.param == "postgres_store":
+        store_factories.SERVERS[storage] = request.getfixturevalue("postgres_module_url")
     with contextlib.ExitStack() as stack:
         yield lambda **options: stack.enter_context(factory(storage, **options))
     store_factories.drop(storage)
