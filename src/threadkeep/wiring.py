@@ -51,6 +51,7 @@ from threadkeep.model.assistants import NewAssistant
 from threadkeep.ports.clock import SystemClock
 from threadkeep.ports.drivers import Driver, DriverOptions, open_driver
 from threadkeep.ports.resources import DeliveryRepo, IdempotencyRepo, ItemRepo, ResourceStore
+from threadkeep.rules.paging import check_max_page_size
 from threadkeep.savers.default import set_default_checkpointer
 from threadkeep.savers.saver import DocumentCheckpointSaver
 from threadkeep.savers.store import ItemStore
@@ -255,7 +256,8 @@ def create_app(
     settings = read_settings(os.environ, folder=folder, database=database)
     for warning in (*(project.warnings if project else ()), *settings.warnings):
         log.warning("%s", warning)
-    settings = replace(settings, max_page_size=max_page_size or settings.max_page_size)
+    size = settings.max_page_size if max_page_size is None else max_page_size
+    settings = replace(settings, max_page_size=check_max_page_size(size))
     plan = Plan(settings, project, graphs, store, checkpointer)
     return Entrance(lambda: open_runtime(plan))
 

@@ -185,7 +185,7 @@ SQL_CODE = [
         "what is enforced of runs is not",
         where.Conditions,
         "owned",
-        lambda self, wanted: None,
+        lambda self, wanted, *, of_one_thread: None,
         "OwnershipSuite.test_runs_are_searched_only_for_their_threads_owner",
     ),
     Code(

@@ -131,6 +131,9 @@ async def test_words_that_make_no_app_are_refused(tmp_path: Path) -> None:
         create_app(graphs={"shout": GRAPH}, config=tmp_path / "langgraph.json")
     with pytest.raises(NotSupportedError, match="auth"):
         create_app(graphs={"shout": GRAPH}, auth=object())
+    for size in (0, -1):
+        with pytest.raises(ConfigError, match="MAX_PAGE_SIZE"):
+            create_app(graphs={"shout": GRAPH}, max_page_size=size)
     with pytest.raises(ConfigError, match="no driver serves"):
         await create_app(graphs={"shout": GRAPH}, database="mysql://x").open()
     assert threadkeep.create_app is create_app

@@ -77,10 +77,12 @@ class Settler:
     async def erase(self, thread_id: str) -> None:
         """Delete a thread with its runs and checkpoints, these first.
 
+        What tells of its runs is still sent.
+
         Cut off in between, the thread is still there and is erased when its run's lease is over.
         """
         await self._engine.erase(thread_id)
-        await self._resources.threads.delete(thread_id)
+        await self._resources.threads.delete(thread_id, keep_undelivered=True)
 
     def as_ended(self, run: Run, outcome: Outcome) -> Run:
         """Return a run that leaves no row as it would have stood there."""

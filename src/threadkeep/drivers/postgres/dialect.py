@@ -78,7 +78,9 @@ class PostgresDialect:
             size = len(query.suffix)
             where.add(_LAST, "labels", list(query.suffix), any=WILDCARD, size=size)
 
-    def be_owned(self, where: Conditions, wanted: Mapping[str, Any]) -> None:
+    def be_owned(
+        self, where: Conditions, wanted: Mapping[str, Any], *, of_one_thread: bool
+    ) -> None:
         """See ``Dialect.be_owned``."""
         where.add(_OWNED, "metadata_search", search_json(wanted))
 

@@ -48,8 +48,16 @@ class Dialect(Protocol):
         """Add ``rules.namespaces.cut_namespace``, in so far as the statements do not do it."""
         ...
 
-    def be_owned(self, where: "Conditions", wanted: Mapping[str, Any]) -> None:
-        """Add that the metadata of a run's thread contains something."""
+    def be_owned(
+        self, where: "Conditions", wanted: Mapping[str, Any], *, of_one_thread: bool
+    ) -> None:
+        """Add that the metadata of a run's thread contains something.
+
+        Args:
+            where: The conditions of a search for runs.
+            wanted: What is enforced.
+            of_one_thread: Whether the search is in one thread anyway.
+        """
         ...
 
     def read_threads(self, where: "Conditions", query: ThreadQuery) -> None:
@@ -122,10 +130,10 @@ class Conditions:
         if wanted:
             self.dialect.contain(self, column, wanted)
 
-    def owned(self, wanted: Mapping[str, Any]) -> None:
+    def owned(self, wanted: Mapping[str, Any], *, of_one_thread: bool) -> None:
         """Add what is enforced of a run's thread, where something is."""
         if wanted:
-            self.dialect.be_owned(self, wanted)
+            self.dialect.be_owned(self, wanted, of_one_thread=of_one_thread)
 
     def match(self, column: str, wanted: Mapping[str, Any]) -> None:
         """Add an item filter, where it states something."""
@@ -203,7 +211,7 @@ def runs_where(query: RunQuery, dialect: Dialect) -> Conditions:
     where.equal("thread_id", query.thread_id)
     where.equal("assistant_id", query.assistant_id)
     where.one_of("status", query.statuses)
-    where.owned(query.enforced_metadata)
+    where.owned(query.enforced_metadata, of_one_thread=query.thread_id is not None)
     where.contain("metadata", query.metadata)
     where.order_by("created_at", "run_id", "desc")
     return where

@@ -27,6 +27,17 @@ _OWNED = """EXISTS (
     WHERE threads.thread_id = runs.thread_id AND json_contains({column}, :{name})
 )"""
 
+_OWNED_BY_LABEL = """runs.thread_id IN (
+    SELECT label_thread FROM thread_labels
+    WHERE label_key = :{name}_key AND label_value = :{name}_label
+    AND (SELECT json_contains({column}, :{name}) FROM threads WHERE thread_id = label_thread)
+)"""
+_OWNED_EXACTLY = """runs.thread_id IN (
+    SELECT label_thread FROM thread_labels
+    WHERE label_key = :{name}_key AND label_value = :{name}_label AND (label_is_exact OR (
+        SELECT json_contains({column}, :{name}) FROM threads WHERE thread_id = label_thread
+    ))
+)"""
 # A label that is exact needs no look at the metadata.
 _IS_CONTAINED = """(label_is_exact OR (
     SELECT json_contains(metadata, :label_wanted) FROM threads WHERE thread_id = label_thread
@@ -66,9 +77,17 @@ class SqliteDialect:
         }
         where.parameters["shape"] = json_text(shape)
 
-    def be_owned(self, where: Conditions, wanted: Mapping[str, Any]) -> None:
-        """See ``Dialect.be_owned``."""
-        where.add(_OWNED, "threads.metadata", json_text(wanted))
+    def be_owned(
+        self, where: Conditions, wanted: Mapping[str, Any], *, of_one_thread: bool
+    ) -> None:
+        """See ``Dialect.be_owned``: by a label of the threads, where one is wanted."""
+        label = None if of_one_thread else next(_labels(wanted), None)
+        if label is None:
+            where.add(_OWNED, "threads.metadata", json_text(wanted))
+            return
+        key, value = label
+        template = _OWNED_EXACTLY if len(wanted) == 1 else _OWNED_BY_LABEL
+        where.add(template, "metadata", json_text(wanted), key=key, label=value)
 
     def read_threads(self, where: Conditions, query: ThreadQuery) -> None:
         """See ``Dialect.read_threads``: by a label, where one is wanted, else by the threads.
