@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from tests.damage import PLANTED, SCOPE, THREAD, Damage, fill, stored
 from threadkeep import DocumentCheckpointSaver
-from threadkeep.checkpoints.findings import KINDS, ThreadReport
+from threadkeep.checkpoints.findings import HARMLESS, KINDS, ThreadReport
 from threadkeep.checkpoints.opaque import opaque_codec
 from threadkeep.checkpoints.repair import RepairPlan
 from threadkeep.cli.main import main
@@ -106,6 +106,7 @@ def test_planted_damage_is_named_and_mended(driver: Driver, damage: Damage) -> N
     expected = PLANTED[damage], document.thread_id, document.collection, document.key
     assert expected in named
     done = repaired(store)
+    assert all(one.is_whole for one in verify(store)) == (expected[0] in HARMLESS)
     if damage.__name__ in UNMENDABLE:
         assert [one.plan.actions for one in done if one.plan] == [[]]
         assert [bool(one.plan.beyond) for one in done if one.plan] == [True]

@@ -4,7 +4,7 @@ A document is stored before any that names it, so that a crash between two reque
 and never a dangling address.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from threadkeep.checkpoints import bodies
@@ -90,6 +90,18 @@ class Draft:
         """Name the documents collected."""
         for documents in self._new.values():
             yield from documents
+
+    def only(self, refs: Iterable[bytes]) -> None:
+        """Leave out what no address given leads to: it would be stored and named by nobody."""
+        new = {ref: one for documents in self._new.values() for ref, one in documents.items()}
+        named: set[bytes] = set()
+        pending = list(refs)
+        while pending:
+            ref = pending.pop()
+            if ref in new and ref not in named:
+                named.add(ref)
+                pending += new[ref].refs
+        self.without(lambda ref: ref not in named)
 
     def without(self, stored: Stored) -> None:
         """Leave out what has turned out to be stored."""

@@ -27,6 +27,8 @@ KINDS: Mapping[str, str] = {
     "lost-history": "a DeltaChannel's value is made from a checkpoint that cannot be read",
     "unreadable-checkpoint": "a checkpoint cannot be read, because of damage named elsewhere",
 }
+# Left behind by what was replaced, and by what came second: nothing reads it, a prune deletes it.
+HARMLESS = frozenset(("orphan-document",))
 SHOWN = 100  # findings of one kind and thread told one by one; the others are counted
 
 
@@ -92,3 +94,8 @@ class ThreadReport:
     size_bytes: int
     findings: Sequence[Finding] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def is_whole(self) -> bool:
+        """Tell whether all can be read as it was stored."""
+        return not self.counts.keys() - HARMLESS

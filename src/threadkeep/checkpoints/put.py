@@ -13,7 +13,7 @@ from threadkeep.checkpoints import metadata as metadata_documents
 from threadkeep.checkpoints.bodies import seal
 from threadkeep.checkpoints.codec import Codec, storing
 from threadkeep.checkpoints.drafts import Draft
-from threadkeep.checkpoints.entries import Entry
+from threadkeep.checkpoints.entries import Entry, names_of
 from threadkeep.checkpoints.known import Known, Place, Record, Reliance
 from threadkeep.checkpoints.metadata import DELTA_COUNTERS
 from threadkeep.checkpoints.origins import NOTHING, Origins
@@ -103,6 +103,8 @@ def put(request: Put, codec: Codec, known: Known) -> Steps[None]:
         if parent is not None:
             reliance = Reliance([parent, *sources], reliance.used)
             _adopt(encoded, request, parent)
+            entries = (*encoded.entries.values(), *encoded.extras.values())
+            encoded.draft.only(ref for entry in entries for ref in names_of(entry))
             encoded.draft.without(reliance.stored)
         elif _needs_ancestors(request):
             raise NotFoundError("checkpoint", place[2])

@@ -98,10 +98,10 @@ class _Teller:
 
     def _sum_up(self) -> None:
         looked = f"{self.threads} threads, {self.documents} documents, {self.size_bytes} bytes"
-        if not self.damaged:
-            print(f"{looked}: whole")
-            return
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self.counts.items()))
+        if not self.damaged:
+            print(f"{looked}: whole" + (f", but for {kinds}" if kinds else ""))
+            return
         print(f"{looked}: {self.damaged} threads damaged: {kinds}")
         if not self._repairs:
             print("See what would mend them: threadkeep verify --repair")

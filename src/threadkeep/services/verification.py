@@ -32,8 +32,8 @@ class Verified:
 
     @property
     def is_whole(self) -> bool:
-        """Tell whether nothing is wrong with the thread, now."""
-        return not (self.after or self.report).counts
+        """Tell whether all of the thread can be read as it was stored, now."""
+        return (self.after or self.report).is_whole
 
 
 class Verification:
