@@ -137,10 +137,18 @@ class Thread:
 
     def marks(self, runs: list[Any], refs: Iterator[bytes]) -> Iterator[Any]:
         for run in runs:
-            plains = (
-                [run] if isinstance(run, bytes) else (self.plain(next(refs)) for _ in range(run))
-            )
-            yield from map(value_of, plains)
+            if isinstance(run, bytes):
+                yield value_of(run)
+            else:
+                yield from (self.element(next(refs)) for _ in range(run))
+
+    def element(self, ref: bytes) -> Any:
+        plain = self.plain(ref)
+        if plain[0] >> 4 != 7:
+            return value_of(plain)
+        node, entry = unpack(plain[1:])
+        argument = self.value(entry, iter(self.documents[ref].refs))
+        return Ext(27, ["langgraph.types", "Send", {"node": node, "arg": argument}])
 
     def items(self, ref: bytes) -> Iterator[tuple[Any, Any]]:
         """Iterate over what a leaf, node or root has below it: keys, ``None`` in a list; values."""
@@ -162,7 +170,7 @@ class Thread:
             case bytes():
                 return value_of(packed)
             case 0:
-                return value_of(self.plain(next(refs)))
+                return self.element(next(refs))
             case 1:
                 return dict(self.items(next(refs)))
             case [form, *runs]:

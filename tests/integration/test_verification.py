@@ -105,8 +105,8 @@ def test_planted_damage_is_named_and_mended(driver: Driver, damage: Damage) -> N
     named = [(one.kind, one.thread_id, one.collection, one.key) for one in found]
     expected = PLANTED[damage], document.thread_id, document.collection, document.key
     assert expected in named
-    done = repaired(store)
     assert all(one.is_whole for one in verify(store)) == (expected[0] in HARMLESS)
+    done = repaired(store)
     if damage.__name__ in UNMENDABLE:
         assert [one.plan.actions for one in done if one.plan] == [[]]
         assert [bool(one.plan.beyond) for one in done if one.plan] == [True]
