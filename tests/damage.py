@@ -94,7 +94,8 @@ class Stored:
 
     def manifest(self) -> Document:
         """Return the document of the large value."""
-        return next(one for one in self.documents[ITEMS] if one.body == b"\x02")
+        places = (*self.documents[ITEMS], *self.documents[BLOBS])
+        return next(one for one in places if one.body == b"\x02")
 
 
 def plain_of(document: Document) -> bytes:
