@@ -184,6 +184,8 @@ def test_a_key_is_replaced_while_the_older_one_reads(opened: Opener) -> None:
     assert found == ["r2", "r1"]
     found = [one.metadata["run_id"] for one in both.list(config(), filter={"run_id": "r1"})]
     assert found == ["r1"]
+    put(opened(OLD), {"large": KEPT["large"]}, config("large"))
+    assert [finding for report in both.verify() for finding in report.findings] == []
     both.delete_for_runs(["r1"])
     assert [one.metadata["run_id"] for one in both.list(config())] == ["r2"]
     with pytest.raises(WrongKeyError):

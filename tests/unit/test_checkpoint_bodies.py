@@ -68,8 +68,8 @@ def test_what_is_no_body_is_refused(body: bytes) -> None:
 
 
 def test_a_body_of_a_later_format_asks_for_an_upgrade() -> None:
-    with pytest.raises(SchemaTooNewError, match="format 9"):
-        bodies.unseal(b"\x09abc")
+    with pytest.raises(SchemaTooNewError, match="format 10"):
+        bodies.unseal(b"\x0aabc")
 
 
 def test_a_frame_that_claims_more_than_it_can_hold_is_refused_before_anything_is_made_for_it() -> (

@@ -118,8 +118,8 @@ def test_a_value_is_named_by_what_asks_for_it() -> None:
 def test_a_document_of_a_later_format_is_told_so() -> None:
     documents = stored("a" * 100)
     (ref,) = documents
-    documents[ref] = Document("t", ITEMS, (ref,), b"\x09abc")
-    with pytest.raises(SchemaTooNewError, match="format 9"):
+    documents[ref] = Document("t", ITEMS, (ref,), b"\x0aabc")
+    with pytest.raises(SchemaTooNewError, match="format 10"):
         reader_of(documents).made([ref])
 
 

@@ -26,6 +26,6 @@ class OpaqueSerde:
         raise TypeError(f"an inspection makes no value, and was asked for one of {data[0]!r}")
 
 
-def opaque_codec(key: bytes = bodies.PUBLIC_KEY) -> Codec:
+def opaque_codec(key: bytes = bodies.PUBLIC_KEY, older_keys: tuple[bytes, ...] = ()) -> Codec:
     """Return a codec that names documents and makes no values."""
-    return Codec(OpaqueSerde(), key)
+    return Codec(OpaqueSerde(), key, older_keys)

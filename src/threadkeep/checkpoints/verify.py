@@ -165,7 +165,7 @@ def _join(manifest: Document, check: ThreadCheck) -> Steps[None]:
     if not all(check.is_whole(part) for part in manifest.refs):
         check.tell("wrong-parts", manifest, "one of its parts is damaged")
         return
-    joined = _Joined(check.codec.key)
+    joined = _Joined((check.codec.key, *check.codec.older_keys))
     try:
         for start in range(0, len(manifest.refs), PARTS_AT_ONCE):
             yield from _feed(joined, manifest, manifest.refs[start : start + PARTS_AT_ONCE])
@@ -191,8 +191,8 @@ def _feed(joined: "_Joined", manifest: Document, refs: Sequence[bytes]) -> Steps
 class _Joined:
     """The plain of a large value, hashed as it comes and not kept."""
 
-    def __init__(self, key: bytes) -> None:
-        self._digest = hashlib.blake2b(digest_size=REF_BYTES, key=key)
+    def __init__(self, keys: Sequence[bytes]) -> None:
+        self._digests = [hashlib.blake2b(digest_size=REF_BYTES, key=key) for key in keys]
         self._format: int | None = None
         self._frame = bodies.frame_reader(bodies.PLAIN)
         self._kept = b""
@@ -215,12 +215,13 @@ class _Joined:
 
     def close(self, ref: bytes) -> bytes:
         """Give the beginning of the plain, when all of it is in and has its address."""
-        if self._digest.digest() != ref:
+        if all(digest.digest() != ref for digest in self._digests):
             raise DamageError("wrong-parts", "its parts, joined, have another address")
         return self._kept
 
     def _take(self, plain: bytes) -> None:
-        self._digest.update(plain)
+        for digest in self._digests:
+            digest.update(plain)
         if len(self._kept) < SHAPE_BYTES:
             self._kept += plain[: SHAPE_BYTES - len(self._kept)]
 

@@ -47,7 +47,8 @@ class Verifying(Driving):
             yield report_of(await self._arun(self._verify(thread_id)))
 
     def _verify(self, thread_id: str) -> Steps[ThreadCheck]:
-        codec = opaque_codec(self._codec().key)
+        own = self._codec()
+        codec = opaque_codec(own.key, own.older_keys)
         return verify_thread(thread_id, codec, ticks(time.time_ns()))
 
     def _threads(self, given: Sequence[str] | None) -> Iterator[str]:
