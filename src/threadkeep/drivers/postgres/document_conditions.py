@@ -7,8 +7,9 @@ where no thread is given, ``t`` the thread's.
 from collections.abc import Mapping
 from typing import Any
 
-from threadkeep.drivers.postgres.document_rows import KIND_OF, PACKERS, pack_key, pack_scope
+from threadkeep.drivers.postgres.document_rows import KIND_OF, pack_scope
 from threadkeep.drivers.postgres.entry_digests import digest_of
+from threadkeep.drivers.sql.keyed import PACKERS, pack_key
 from threadkeep.drivers.sql.packing import pack_text
 from threadkeep.ports.documents import (
     BLOBS,

@@ -4,14 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from threadkeep.drivers.postgres.document_conditions import Conditions
-from threadkeep.drivers.postgres.document_rows import (
-    COLLECTION_OF,
-    KIND_OF,
-    keyed_document,
-    pack_scope,
-)
+from threadkeep.drivers.postgres.document_rows import COLLECTION_OF, KIND_OF, pack_scope
 from threadkeep.drivers.postgres.queries import Query, Row, Unit
 from threadkeep.drivers.sql.addressed import addressed_document
+from threadkeep.drivers.sql.keyed import keyed_document
 from threadkeep.drivers.sql.packing import unpack_text
 from threadkeep.ports.documents import (
     CHECKPOINTS,

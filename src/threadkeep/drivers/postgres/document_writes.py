@@ -16,15 +16,9 @@ from threadkeep.drivers.postgres.batch_statements import (
     LEASE,
     BatchStatements,
 )
-from threadkeep.drivers.postgres.document_rows import (
-    KIND_OF,
-    addressed_row,
-    columns,
-    keyed_row,
-    pack_key,
-    pack_scope,
-)
+from threadkeep.drivers.postgres.document_rows import KIND_OF, addressed_row, columns, pack_scope
 from threadkeep.drivers.postgres.queries import Query, Unit
+from threadkeep.drivers.sql.keyed import keyed_row, pack_key
 from threadkeep.errors import UnavailableError
 from threadkeep.ports.documents import (
     CHECKPOINTS,

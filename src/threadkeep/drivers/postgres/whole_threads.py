@@ -7,8 +7,9 @@ that was committed while it waited.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from threadkeep.drivers.postgres.document_rows import columns, pack_key, pack_scope
+from threadkeep.drivers.postgres.document_rows import columns, pack_scope
 from threadkeep.drivers.postgres.queries import Query, Unit
+from threadkeep.drivers.sql.keyed import pack_key
 from threadkeep.errors import UnavailableError
 from threadkeep.model.uuid_times import TICKS_PER_SECOND
 from threadkeep.ports.documents import CHECKPOINTS, ERASURE_SECONDS, Key, Pruned, Pruning, Scope

@@ -8,8 +8,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from threadkeep.drivers.sql.keyed import PACKERS, pack_key
 from threadkeep.drivers.sql.packing import pack_text
-from threadkeep.drivers.sqlite.document_rows import KIND_OF, PACKERS, kinds_of, pack_key
+from threadkeep.drivers.sqlite.document_rows import KIND_OF, kinds_of
 from threadkeep.ports.documents import (
     BLOBS,
     CHECKPOINTS,

@@ -7,14 +7,10 @@ from operator import itemgetter
 from typing import Any
 
 from threadkeep.drivers.sql.addressed import addressed_document
+from threadkeep.drivers.sql.keyed import keyed_document
 from threadkeep.drivers.sql.packing import pack_refs, unpack_text
 from threadkeep.drivers.sqlite.document_conditions import Conditions
-from threadkeep.drivers.sqlite.document_rows import (
-    COLLECTION_OF,
-    KIND_OF,
-    keyed_document,
-    pack_scope,
-)
+from threadkeep.drivers.sqlite.document_rows import COLLECTION_OF, KIND_OF, pack_scope
 from threadkeep.drivers.sqlite.sessions import Session
 from threadkeep.ports.documents import (
     CHECKPOINTS,

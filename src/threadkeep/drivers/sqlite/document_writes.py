@@ -5,14 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from threadkeep.drivers.sqlite.document_rows import (
-    KIND_OF,
-    AddressedRow,
-    keyed_row,
-    kinds_of,
-    pack_key,
-    pack_scope,
-)
+from threadkeep.drivers.sql.keyed import keyed_row, pack_key
+from threadkeep.drivers.sqlite.document_rows import KIND_OF, AddressedRow, kinds_of, pack_scope
 from threadkeep.drivers.sqlite.sessions import Session
 from threadkeep.ports.documents import (
     BLOBS,
