@@ -16,9 +16,11 @@ from threadkeep.engine.endings import Endings
 from threadkeep.engine.engine import Ending, Engine
 from threadkeep.engine.execution import Execution, Slot, StartGate
 from threadkeep.engine.json import encode, error_of
+from threadkeep.engine.kwargs import user_of
 from threadkeep.engine.secrets import SecretCipher, SecretKeeper
 from threadkeep.engine.settling import Settler
 from threadkeep.engine.threads import current_run
+from threadkeep.model.identity import current_user
 from threadkeep.model.runs import ERROR, CancelAction, Claim, Run, RunResult
 from threadkeep.ports.bus import EventBus
 from threadkeep.ports.clock import Clock
@@ -254,6 +256,7 @@ class Executor:
 
     async def _drive(self, execution: Execution) -> None:
         run = self._secrets.reveal(execution.run)
+        current_user.set(user_of(run.kwargs))
         work = execution.work = await self._engine.begin(run)
         await work.perform()
 

@@ -9,8 +9,9 @@ from langgraph.pregel import Pregel
 from langgraph.types import Command, Send
 from pydantic import BaseModel
 
-from threadkeep.engine.kwargs import CHECKPOINT_KEYS, free_keys
+from threadkeep.engine.kwargs import CHECKPOINT_KEYS, free_keys, user_of
 from threadkeep.errors import InvalidRequestError
+from threadkeep.model.identity import in_configurable
 from threadkeep.model.runs import Run
 
 # What a client may set of a ``RunnableConfig``, beside what is merged below.
@@ -42,7 +43,8 @@ def graph_config(run: Run) -> dict[str, Any]:
         "assistant_id": run.assistant_id,
         "graph_id": run.kwargs["graph_id"],
     }
-    configurable = {**_configurable(run.kwargs), **known}
+    user = in_configurable(user_of(run.kwargs))
+    configurable = {**_configurable(run.kwargs), **user, **known}
     checkpoint = run.kwargs.get("checkpoint") or {}
     for key in CHECKPOINT_KEYS:
         if checkpoint.get(key) is not None:

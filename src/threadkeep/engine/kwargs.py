@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from threadkeep.model.assistants import Assistant
+from threadkeep.model.identity import USER, current_user, in_configurable
 from threadkeep.model.requests import RunRequest
 from threadkeep.model.runs import Run
 from threadkeep.rules.redaction import redact_config
@@ -25,7 +26,7 @@ def run_kwargs(request: RunRequest, assistant: Assistant) -> dict[str, Any]:
         "graph_id": assistant.graph_id,
         "input": request.input,
         "command": None if request.command is None else dict(request.command),
-        "config": merged_config(assistant.config, request.config),
+        "config": _with_user(merged_config(assistant.config, request.config)),
         "context": {**assistant.context, **request.context},
         "checkpoint": None if request.checkpoint is None else dict(request.checkpoint),
         "stream_mode": list(request.stream_mode) or ["values"],
@@ -70,6 +71,18 @@ def merged_config(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[st
             {**(below.get("configurable") or {}), **(above.get("configurable") or {})}
         ),
     }
+
+
+def user_of(kwargs: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return who made a run, as its ``configurable`` has it; ``None`` for nobody."""
+    found: Mapping[str, Any] | None = (kwargs["config"].get("configurable") or {}).get(USER)
+    return found
+
+
+def _with_user(config: dict[str, Any]) -> dict[str, Any]:
+    """Return a merged config with who is calling."""
+    configurable = {**config["configurable"], **in_configurable(current_user.get())}
+    return {**config, "configurable": configurable}
 
 
 def _nodes(names: Any) -> Any:

@@ -22,6 +22,7 @@ from langgraph_sdk import runtime as sdk_runtime
 from threadkeep.engine.graphs import GraphSpec
 from threadkeep.engine.saving import for_graph
 from threadkeep.errors import GraphLoadError
+from threadkeep.model.identity import User, current_user
 
 logger = logging.getLogger(__name__)
 
@@ -43,11 +44,12 @@ class Asked:
     def runtime(self) -> Any:
         """Return LangGraph's ``ServerRuntime`` for it."""
         store: Any = self.store
+        user: Any = None if (found := current_user.get()) is None else User(found)
         if self.purpose == "threads.create_run":
             return sdk_runtime._ExecutionRuntime(
-                access_context=self.purpose, store=store, context=self.context
+                access_context=self.purpose, user=user, store=store, context=self.context
             )
-        return sdk_runtime._ReadRuntime(access_context=self.purpose, store=store)
+        return sdk_runtime._ReadRuntime(access_context=self.purpose, user=user, store=store)
 
 
 class Source:
