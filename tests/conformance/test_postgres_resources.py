@@ -113,3 +113,6 @@ def test_every_suite_is_run() -> None:
     run = {base for kind in OnPostgres.__subclasses__() for base in kind.__mro__}
     shipped = [getattr(suites, name) for name in suites.__all__ if name.endswith("Suite")]
     assert [suite.__name__ for suite in shipped if suite not in run] == []
+
+
+class TestRankedItems(OnPostgres, suites.RankedItemSuite): ...

@@ -32,6 +32,7 @@ from threadkeep.testing.resources import (
     OwnershipSuite,
     PagingSuite,
     QueueSuite,
+    RankedItemSuite,
     RunSuite,
     SettlingSuite,
     ThreadCopySuite,
@@ -220,3 +221,9 @@ class TestSqliteIsolation(OnSqlite, IsolationSuite): ...
 
 
 class TestSqliteValues(OnSqlite, ValueSuite): ...
+
+
+class TestMemoryRankedItems(InMemory, RankedItemSuite): ...
+
+
+class TestSqliteRankedItems(OnSqlite, RankedItemSuite): ...

@@ -22,7 +22,6 @@ from threadkeep.errors import (
     ConfigError,
     InvalidFilterError,
     InvalidRequestError,
-    NotSupportedError,
     StorageError,
     ValueNotStorableError,
 )
@@ -98,9 +97,23 @@ def test_namespaces_are_listed_by_prefix_suffix_and_depth(store: ItemStore) -> N
         ("a", "x", "c"),
     ]
     assert store.list_namespaces(max_depth=1) == [("a",), ("a2",)]
-    twice = (MatchCondition("prefix", ("a",)), MatchCondition("prefix", ("b",)))
-    with pytest.raises(InvalidRequestError, match="one prefix condition"):
-        store.batch([ListNamespacesOp(match_conditions=twice)])
+
+
+def test_every_condition_on_namespaces_holds(store: ItemStore) -> None:
+    for namespace in [("a", "b", "c"), ("a", "x", "c"), ("b", "x", "c"), ("a", "x", "d")]:
+        store.put(namespace, "k", {})
+
+    def listed(*conditions: tuple[Any, tuple[str, ...]]) -> Any:
+        matches = tuple(MatchCondition(kind, path) for kind, path in conditions)
+        return store.batch([ListNamespacesOp(match_conditions=matches)])[0]
+
+    assert listed(("prefix", ("a",)), ("prefix", ("*", "x"))) == [("a", "x", "c"), ("a", "x", "d")]
+    assert listed(("suffix", ("c",)), ("suffix", ("x", "*")), ("prefix", ("a",))) == [
+        ("a", "x", "c")
+    ]
+    assert listed(("prefix", ("a",)), ("prefix", ("b",))) == []
+    with pytest.raises(InvalidRequestError, match="'middle'"):
+        listed(("middle", ("x",)))
 
 
 def test_reads_of_a_batch_see_the_state_before_it_and_the_last_put_wins(store: ItemStore) -> None:
@@ -164,11 +177,6 @@ def test_a_lifetime_ends_and_a_default_applies(url: str) -> None:
 def test_a_wrong_default_lifetime_is_refused(minutes: Any) -> None:
     with pytest.raises(ConfigError, match="default_ttl"):
         ItemStore.from_url("memory://", ttl={"default_ttl": minutes})
-
-
-def test_an_index_is_refused_rather_than_ignored() -> None:
-    with pytest.raises(NotSupportedError, match="semantic"):
-        ItemStore.from_url("memory://", index={"dims": 3, "embed": len})
 
 
 def test_threads_write_at_the_same_time(store: ItemStore) -> None:

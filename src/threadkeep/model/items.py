@@ -1,9 +1,11 @@
 """A long-term memory item."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
+
+from threadkeep.model.item_index import Passage, Vector
 
 Namespace = tuple[str, ...]
 
@@ -32,6 +34,18 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
+class UnindexedItem:
+    """An item that an index lacks.
+
+    Attributes:
+        paths: Which fields its last put chose to index; ``None``: the store's own.
+    """
+
+    item: Item
+    paths: Sequence[str] | None
+
+
+@dataclass(frozen=True, slots=True)
 class GetItem:
     """Read one item; ``refresh`` restarts its lifetime."""
 
@@ -42,12 +56,20 @@ class GetItem:
 
 @dataclass(frozen=True, slots=True)
 class PutItem:
-    """Insert or replace one item."""
+    """Insert or replace one item.
+
+    Attributes:
+        passages: What the index holds of it; ``None`` when nobody has looked, so that it is
+            missing in the index. What the index held before is gone either way.
+        paths: Which fields the passages were taken from, where this put chose them.
+    """
 
     namespace: Namespace
     key: str
     value: Mapping[str, Any]
     ttl_minutes: float | None = None
+    passages: Sequence[Passage] | None = None
+    paths: Sequence[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +89,9 @@ class ItemQuery:
         filter: See ``rules.item_filter``.
         limit: At most so many; ``None`` means the store's page bound.
         refresh: Restart the lifetime of what is found.
+        vector: Rank by likeness to it, best first; only items with a passage are found then.
+        text: Rank by its words, best first; only items with one of them are found then. With
+            ``vector`` both rankings are fused (``rules.ranking``).
     """
 
     prefix: Namespace = ()
@@ -74,17 +99,34 @@ class ItemQuery:
     limit: int | None = None
     offset: int = 0
     refresh: bool = True
+    vector: Vector | None = None
+    text: str | None = None
+
+    @property
+    def is_ranked(self) -> bool:
+        """Whether it asks for the best matches first."""
+        return self.vector is not None or self.text is not None
 
 
 @dataclass(frozen=True, slots=True)
 class NamespaceQuery:
-    """Which namespaces; ``*`` in prefix and suffix stands for exactly one label."""
+    """Which namespaces; ``*`` in prefix and suffix stands for exactly one label.
+
+    Attributes:
+        more: Further pairs of prefix and suffix; a namespace has the shape of each.
+    """
 
     prefix: Namespace = ()
     suffix: Namespace = ()
     max_depth: int | None = None
     limit: int | None = None
     offset: int = 0
+    more: tuple[tuple[Namespace, Namespace], ...] = ()
+
+    @property
+    def shapes(self) -> tuple[tuple[Namespace, Namespace], ...]:
+        """Every pair of prefix and suffix."""
+        return ((self.prefix, self.suffix), *self.more)
 
 
 ItemOperation = GetItem | PutItem | DeleteItem | ItemQuery | NamespaceQuery

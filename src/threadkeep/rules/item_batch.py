@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from threadkeep.errors import InvalidRequestError
 from threadkeep.model.items import (
     DeleteItem,
     GetItem,
@@ -66,6 +67,8 @@ def plain_query(query: ItemQuery) -> ItemQuery:
         InvalidRequestError: One of its kinds; see ``ItemRepo.search``.
     """
     check_labels(query.prefix)
+    if not isinstance(query.text, str | None):
+        raise InvalidRequestError(f"the text of a search is {query.text!r}, which is no text")
     return replace(query, prefix=tuple(query.prefix), filter=plain_filter(query.filter))
 
 
@@ -76,7 +79,8 @@ def plain_namespace_query(query: NamespaceQuery) -> NamespaceQuery:
         InvalidRequestError: One of its kinds; see ``ItemRepo.list_namespaces``.
     """
     check_namespace_query(query)
-    return replace(query, prefix=tuple(query.prefix), suffix=tuple(query.suffix))
+    more = tuple((tuple(prefix), tuple(suffix)) for prefix, suffix in query.more)
+    return replace(query, prefix=tuple(query.prefix), suffix=tuple(query.suffix), more=more)
 
 
 def last_writes(operations: Sequence[ItemOperation]) -> Mapping[Address, PutItem | DeleteItem]:

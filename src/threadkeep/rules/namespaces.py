@@ -64,8 +64,9 @@ def check_namespace_query(query: NamespaceQuery) -> None:
         InvalidNamespaceError: See ``check_labels``, for prefix and suffix.
         InvalidRequestError: ``max_depth`` is below 1.
     """
-    check_labels(query.prefix)
-    check_labels(query.suffix)
+    for prefix, suffix in query.shapes:
+        check_labels(prefix)
+        check_labels(suffix)
     if query.max_depth is not None and query.max_depth < 1:
         raise InvalidRequestError(f"max_depth is {query.max_depth}; it must be at least 1")
 
@@ -76,18 +77,14 @@ def is_below(namespace: Namespace, prefix: Namespace) -> bool:
 
 
 def cut_namespace(namespace: Namespace, query: NamespaceQuery) -> Namespace | None:
-    """Return a namespace cut to the query's depth, or ``None`` when it has not the query's shape.
+    """Return a namespace cut to the query's depth, or ``None`` when it has not the query's shapes.
 
-    ``prefix`` is compared with the first labels, ``suffix`` with the last; one longer than the
+    A prefix is compared with the first labels, a suffix with the last; one longer than the
     namespace never matches.
     """
-    prefix, suffix = query.prefix, query.suffix
-    if max(len(prefix), len(suffix)) > len(namespace):
-        return None
-    last = namespace[len(namespace) - len(suffix) :]
-    if not _fits(namespace[: len(prefix)], prefix) or not _fits(last, suffix):
-        return None
-    return namespace[: query.max_depth]
+    if all(_has_shape(namespace, prefix, suffix) for prefix, suffix in query.shapes):
+        return namespace[: query.max_depth]
+    return None
 
 
 def select_namespaces(namespaces: Iterable[Namespace], query: NamespaceQuery) -> list[Namespace]:
@@ -101,6 +98,13 @@ def literal_labels(prefix: Namespace) -> Namespace:
     if WILDCARD in prefix:
         return prefix[: prefix.index(WILDCARD)]
     return prefix
+
+
+def _has_shape(namespace: Namespace, prefix: Namespace, suffix: Namespace) -> bool:
+    if max(len(prefix), len(suffix)) > len(namespace):
+        return False
+    last = namespace[len(namespace) - len(suffix) :]
+    return _fits(namespace[: len(prefix)], prefix) and _fits(last, suffix)
 
 
 def _fits(labels: Namespace, pattern: Namespace) -> bool:

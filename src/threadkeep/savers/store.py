@@ -13,7 +13,8 @@ Invariants:
 import asyncio
 import os
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Self
 
 from langgraph.store.base import (
@@ -27,28 +28,14 @@ from langgraph.store.base import (
     SearchOp,
     TTLConfig,
 )
-from langgraph.store.base import Item as StoreItem
 
-from threadkeep.errors import (
-    ConfigError,
-    InvalidNamespaceError,
-    InvalidRequestError,
-    NotSupportedError,
-    StorageError,
-)
-from threadkeep.model.items import (
-    DeleteItem,
-    GetItem,
-    Item,
-    ItemOperation,
-    ItemQuery,
-    Namespace,
-    NamespaceQuery,
-    PutItem,
-)
+from threadkeep.errors import ConfigError, InvalidRequestError, StorageError
+from threadkeep.model.item_index import IndexProgress
 from threadkeep.ports.drivers import Driver, open_driver
 from threadkeep.ports.resources import ResourceStore
+from threadkeep.savers.indexing import Mode, indexing_of, reembed
 from threadkeep.savers.loop import LoopThread, hop, post, running_loop
+from threadkeep.savers.store_operations import ModeSearchOp, run
 
 
 class ItemStore(BaseStore):
@@ -56,11 +43,13 @@ class ItemStore(BaseStore):
 
     ``search`` answers 10 items unless told otherwise and reads further pages of the store for a
     limit above its page bound. A ``query`` has no effect without an index, as in LangGraph: the
-    latest update comes first.
+    latest update comes first. With one, the best matches come first, and only what is indexed is
+    found.
     """
 
     __slots__ = (
         "_driver",
+        "_indexing",
         "_lock",
         "_loop",
         "_process",
@@ -77,8 +66,9 @@ class ItemStore(BaseStore):
         resources: ResourceStore | None = None,
         *,
         url: str | None = None,
-        index: Any = None,
+        index: Mapping[str, Any] | None = None,
         ttl: TTLConfig | None = None,
+        folder: Path | None = None,
     ) -> None:
         """Take an open resource store, or an address to open at the first use.
 
@@ -88,21 +78,19 @@ class ItemStore(BaseStore):
         Args:
             resources: An open resource store; stays the caller's to close.
             url: A storage address instead; see ``from_url``.
-            index: Not supported yet.
+            index: What is searched by meaning and by words: ``embed``, ``dims``, ``fields``,
+                ``hnsw`` and ``mode``; without it nothing is.
             ttl: ``default_ttl`` in minutes and ``refresh_on_read``.
+            folder: What the path of ``index["embed"]`` is relative to; else the working directory.
 
         Raises:
-            NotSupportedError: ``index`` is given.
-            ConfigError: Neither or both of ``resources`` and ``url``, or a wrong ``ttl``.
+            ConfigError: Neither or both of ``resources`` and ``url``, or a wrong ``index`` or
+                ``ttl``.
         """
-        if index is not None:
-            raise NotSupportedError(
-                "ItemStore(index=…): there is no semantic search yet, so a search could not rank; "
-                "leave index out to store and filter without it"
-            )
         if (resources is None) == (url is None):
             raise ConfigError("ItemStore: give an open resource store or an address, not both")
         self.ttl_config = _checked_ttl(ttl)
+        self._indexing = indexing_of(index, folder=folder)
         self._resources = resources
         self._url = url
         self._lock = threading.Lock()
@@ -112,15 +100,16 @@ class ItemStore(BaseStore):
         self._process = os.getpid()
 
     @classmethod
-    def from_url(cls, url: str, *, index: Any = None, ttl: TTLConfig | None = None) -> "ItemStore":
+    def from_url(
+        cls, url: str, *, index: Mapping[str, Any] | None = None, ttl: TTLConfig | None = None
+    ) -> "ItemStore":
         """Return a store on a storage address, for ``with`` or ``async with``.
 
         It is opened, set up and given a loop of its own in one thread when it is entered, or at
         its first use; leaving the block, or ``close``, closes what was opened.
 
         Raises:
-            NotSupportedError: ``index`` is given.
-            ConfigError: The ``ttl`` is wrong.
+            ConfigError: The ``index`` or the ``ttl`` is wrong.
         """
         return cls(url=url, index=index, ttl=ttl)
 
@@ -150,12 +139,12 @@ class ItemStore(BaseStore):
         """Create or migrate what is missing; idempotent, safe when several processes do it."""
         resources, loop = self._opened()
         _refuse_own_loop(loop, "setup")
-        post(loop, resources.setup())
+        post(loop, self._prepare(resources))
 
     async def asetup(self) -> None:
         """See ``setup``."""
         resources, loop = await asyncio.to_thread(self._opened)
-        await hop(loop, resources.setup())
+        await hop(loop, self._prepare(resources))
 
     def close(self) -> None:
         """Close what was opened here, not a resource store that was handed in; idempotent."""
@@ -178,7 +167,7 @@ class ItemStore(BaseStore):
         operations = list(ops)
         resources, loop = self._opened()
         _refuse_own_loop(loop, _verb(operations))
-        return post(loop, _run(resources, operations))
+        return post(loop, self._run(resources, operations))
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """Do several operations in one transaction; see ``batch``."""
@@ -186,9 +175,102 @@ class ItemStore(BaseStore):
         if self._url is not None and self._driver is None:
             await self.asetup()
         resources, loop = self._opened()
-        return await hop(loop, _run(resources, operations))
+        return await hop(loop, self._run(resources, operations))
 
-    def _opened(self) -> tuple[ResourceStore, asyncio.AbstractEventLoop]:
+    def search(
+        self,
+        namespace_prefix: tuple[str, ...],
+        /,
+        *,
+        query: str | None = None,
+        filter: dict[str, Any] | None = None,
+        limit: int = 10,
+        offset: int = 0,
+        refresh_ttl: bool | None = None,
+        mode: Mode | None = None,
+    ) -> list[SearchItem]:
+        """Search as every ``BaseStore`` does, and choose how a query ranks.
+
+        Args:
+            mode: ``vector``: by meaning; ``text``: by words; ``hybrid``: by both; ``auto``:
+                hybrid where the query has words. ``None``: as the index is configured.
+
+        Raises:
+            InvalidRequestError: The mode is none, or an argument is wrong.
+        """
+        op = self._search_op(
+            namespace_prefix, filter, limit, offset, query, refresh_ttl=refresh_ttl
+        )
+        found: Any = self.batch([ModeSearchOp.of(op, mode)])[0]
+        return list(found)
+
+    async def asearch(
+        self,
+        namespace_prefix: tuple[str, ...],
+        /,
+        *,
+        query: str | None = None,
+        filter: dict[str, Any] | None = None,
+        limit: int = 10,
+        offset: int = 0,
+        refresh_ttl: bool | None = None,
+        mode: Mode | None = None,
+    ) -> list[SearchItem]:
+        """Search; see ``search``."""
+        op = self._search_op(
+            namespace_prefix, filter, limit, offset, query, refresh_ttl=refresh_ttl
+        )
+        found: Any = (await self.abatch([ModeSearchOp.of(op, mode)]))[0]
+        return list(found)
+
+    async def reembed(self, on_progress: Callable[[IndexProgress], None] | None = None) -> bool:
+        """Index all items as configured, beside the index in force, and then bring it into force.
+
+        May be broken off and begun anew: what is indexed stays. Others go on reading and writing,
+        and search the old index until they are opened with this one. Once nothing is lacking, what
+        no index needs any more is deleted by the next call.
+
+        Args:
+            on_progress: Told how far it is after each page.
+
+        Returns:
+            Whether the index was in force already, and only brought up to date.
+
+        Raises:
+            ConfigError: The store has no ``index``.
+            UnavailableError: The embedder failed.
+        """
+        if self._indexing is None:
+            raise ConfigError("reembed: no store.index is configured, so there is nothing to embed")
+        await asyncio.to_thread(self._opened, prepared=False)
+        resources, loop = self._opened(prepared=False)
+        return await hop(loop, reembed(resources.items, self._indexing, on_progress))
+
+    def _search_op(
+        self,
+        prefix: tuple[str, ...],
+        filter: dict[str, Any] | None,
+        limit: int,
+        offset: int,
+        query: str | None,
+        *,
+        refresh_ttl: bool | None,
+    ) -> SearchOp:
+        refresh = (self.ttl_config or {}).get("refresh_on_read", True)
+        refresh = refresh if refresh_ttl is None else refresh_ttl
+        return SearchOp(prefix, filter, limit, offset, query, bool(refresh))
+
+    async def _prepare(self, resources: ResourceStore) -> None:
+        await resources.setup()
+        if self._indexing is not None:
+            await self._indexing.use(resources.items)
+
+    async def _run(self, resources: ResourceStore, operations: Sequence[Op]) -> list[Result]:
+        if self._indexing is not None:
+            await self._indexing.use(resources.items)
+        return await run(resources, operations, self._indexing)
+
+    def _opened(self, *, prepared: bool = True) -> tuple[ResourceStore, asyncio.AbstractEventLoop]:
         """Return the resource store and its loop, opening and setting up an address once."""
         if self._loop is not None and os.getpid() != self._process:
             raise StorageError(
@@ -200,121 +282,21 @@ class ItemStore(BaseStore):
                 self._thread = LoopThread("threadkeep-items")
                 self._loop = self._thread.loop
             if self._resources is None:
-                self._driver, self._resources = self._open_address(self._loop)
+                self._driver, self._resources = self._open_address(self._loop, prepared=prepared)
             return self._resources, self._loop
 
-    def _open_address(self, loop: asyncio.AbstractEventLoop) -> tuple[Driver, ResourceStore]:
+    def _open_address(
+        self, loop: asyncio.AbstractEventLoop, *, prepared: bool
+    ) -> tuple[Driver, ResourceStore]:
         assert self._url is not None
         driver = open_driver(self._url)
         try:
             resources = driver.resources()
-            post(loop, resources.setup())
+            post(loop, self._prepare(resources) if prepared else resources.setup())
         except BaseException:
             driver.close()
             raise
         return driver, resources
-
-
-async def _run(resources: ResourceStore, operations: Sequence[Op]) -> list[Result]:
-    results = list(await resources.items.apply([_operation(op) for op in operations]))
-    for place, (op, result) in enumerate(zip(operations, results, strict=True)):
-        match op:
-            case GetOp():
-                results[place] = None if result is None else _item(result)
-            case SearchOp():
-                found = await _rest(resources, op, list(result))
-                results[place] = [_search_item(item) for item in found]
-            case ListNamespacesOp():
-                results[place] = [tuple(namespace) for namespace in result]
-            case _:
-                results[place] = None
-    return results
-
-
-async def _rest(resources: ResourceStore, op: SearchOp, found: list[Item]) -> list[Item]:
-    """Read on where a limit is above the store's page bound, until it or the end is reached."""
-    size = resources.max_page_size
-    while len(found) < op.limit and found and len(found) % size == 0:
-        query = _query(op, limit=min(size, op.limit - len(found)), skip=len(found))
-        page = (await resources.items.search(query)).rows
-        found.extend(page)
-        if not page:
-            break
-    return found
-
-
-def _operation(op: Op) -> ItemOperation:
-    match op:
-        case GetOp():
-            return GetItem(_labels(op.namespace), op.key, refresh=op.refresh_ttl)
-        case SearchOp():
-            return _query(op, limit=op.limit, skip=0)
-        case ListNamespacesOp():
-            return _namespaces(op)
-        case PutOp():
-            address = _labels(op.namespace), str(op.key)
-            if op.value is None:
-                return DeleteItem(*address)
-            return PutItem(*address, op.value, ttl_minutes=op.ttl)
-    raise InvalidRequestError(f"a store does not know the operation {type(op).__name__}")
-
-
-def _query(op: SearchOp, *, limit: int | None, skip: int) -> ItemQuery:
-    if limit is None:
-        raise InvalidRequestError("limit is None; a search of items needs a whole number")
-    return ItemQuery(
-        prefix=_labels(op.namespace_prefix),
-        filter=op.filter or {},
-        limit=limit,
-        offset=op.offset + skip,
-        refresh=op.refresh_ttl,
-    )
-
-
-def _namespaces(op: ListNamespacesOp) -> NamespaceQuery:
-    paths: dict[str, Namespace] = {}
-    for condition in op.match_conditions or ():
-        if condition.match_type in paths:
-            raise InvalidRequestError(
-                f"list_namespaces takes one {condition.match_type} condition, not several"
-            )
-        paths[condition.match_type] = _labels(condition.path)
-    return NamespaceQuery(
-        prefix=paths.get("prefix", ()),
-        suffix=paths.get("suffix", ()),
-        max_depth=op.max_depth,
-        limit=op.limit,
-        offset=op.offset,
-    )
-
-
-def _labels(namespace: Any) -> Namespace:
-    if isinstance(namespace, str):  # its letters would be taken for labels
-        raise InvalidNamespaceError(
-            f"a namespace is a tuple of labels, as ({namespace!r},) is, not {namespace!r}"
-        )
-    return tuple(namespace)
-
-
-def _item(item: Item) -> StoreItem:
-    return StoreItem(
-        value=dict(item.value),
-        key=item.key,
-        namespace=item.namespace,
-        created_at=item.created_at,
-        updated_at=item.updated_at,
-    )
-
-
-def _search_item(item: Item) -> SearchItem:
-    return SearchItem(
-        namespace=item.namespace,
-        key=item.key,
-        value=dict(item.value),
-        created_at=item.created_at,
-        updated_at=item.updated_at,
-        score=item.score,
-    )
 
 
 def _verb(operations: Sequence[Op]) -> str:

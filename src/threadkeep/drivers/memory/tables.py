@@ -11,6 +11,7 @@ from operator import attrgetter
 from threading import RLock
 from typing import Any, TypeVar
 
+from threadkeep.drivers.memory.item_indexes import ItemIndexes
 from threadkeep.errors import NotFoundError
 from threadkeep.model.assistants import Assistant
 from threadkeep.model.crons import Cron
@@ -102,6 +103,7 @@ class Tables:
     principals: dict[str, Mapping[str, Any] | None] = field(default_factory=dict)
     records: dict[tuple[str, str], IdempotencyRecord] = field(default_factory=dict)
     deliveries: dict[str, Delivery] = field(default_factory=dict)
+    indexes: ItemIndexes = field(default_factory=ItemIndexes)
 
     def now(self) -> datetime:
         """Return the present moment."""

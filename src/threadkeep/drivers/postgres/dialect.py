@@ -6,7 +6,7 @@ from typing import Any
 from threadkeep.drivers.postgres.entry_digests import digest_of
 from threadkeep.drivers.postgres.search_forms import search_json, search_text
 from threadkeep.drivers.sql.where import Conditions
-from threadkeep.model.items import NamespaceQuery
+from threadkeep.model.items import Namespace, NamespaceQuery
 from threadkeep.model.queries import RunQuery, ThreadQuery
 from threadkeep.rules.item_filter import Condition
 from threadkeep.rules.json_text import json_text
@@ -69,14 +69,8 @@ class PostgresDialect:
     def have_shape(self, where: Conditions, query: NamespaceQuery) -> None:
         """See ``Dialect.have_shape``."""
         where.parameters["depth"] = min(query.max_depth or MAX_DEPTH, MAX_DEPTH)
-        longest = max(len(query.prefix), len(query.suffix))
-        if longest:
-            where.add("cardinality({column}) >= :{name}::integer", "labels", longest)
-        if query.prefix:
-            where.add(_FIRST, "labels", list(query.prefix), any=WILDCARD)
-        if query.suffix:
-            size = len(query.suffix)
-            where.add(_LAST, "labels", list(query.suffix), any=WILDCARD, size=size)
+        for prefix, suffix in query.shapes:
+            _add_shape(where, prefix, suffix)
 
     def be_owned(
         self, where: Conditions, wanted: Mapping[str, Any], *, of_one_thread: bool
@@ -96,6 +90,16 @@ class PostgresDialect:
 
 
 POSTGRES = PostgresDialect()
+
+
+def _add_shape(where: Conditions, prefix: Namespace, suffix: Namespace) -> None:
+    longest = max(len(prefix), len(suffix))
+    if longest:
+        where.add("cardinality({column}) >= :{name}::integer", "labels", longest)
+    if prefix:
+        where.add(_FIRST, "labels", list(prefix), any=WILDCARD)
+    if suffix:
+        where.add(_LAST, "labels", list(suffix), any=WILDCARD, size=len(suffix))
 
 
 def _add_test(where: Conditions, column: str, condition: Condition) -> None:

@@ -54,6 +54,7 @@ DERIVED: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "labels": ("path", lambda path: list(labels_of(path))),
     "name_folded": ("name", str.casefold),
     "run_ids_listed": ("run_ids", decode_json),
+    "item_ids_listed": ("item_ids", decode_json),
     "address_locks": ("addresses", _locks),
 }
 
@@ -80,6 +81,16 @@ class PostgresResourceDatabase:
         self._statements = dict(database.load("resources.sql"))
         for filename in SHARED_STATEMENTS:
             self._statements.update(database.load(filename, package=SHARED))
+        for filename in ("item_ranking.sql", "item_vectors.sql"):
+            self._statements.update(database.load(filename))
+
+    def define(self, name: str, text: str) -> None:
+        """Make a statement known that is made of another one."""
+        self._statements[name] = text
+
+    def text(self, name: str) -> str:
+        """Return a statement."""
+        return self._statements[name]
 
     async def read(self, work: Callable[[], Work[T]]) -> T:
         """See ``Database.read``."""

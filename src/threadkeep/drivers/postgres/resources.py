@@ -2,6 +2,7 @@
 
 from threadkeep.drivers.postgres.database import PostgresDatabase
 from threadkeep.drivers.postgres.dialect import POSTGRES
+from threadkeep.drivers.postgres.item_ranking import PostgresRanker
 from threadkeep.drivers.postgres.resource_database import PostgresResourceDatabase
 from threadkeep.drivers.sql.store import SqlResourceStore
 from threadkeep.model.queries import MAX_PAGE_SIZE
@@ -18,9 +19,11 @@ class PostgresResourceStore(SqlResourceStore):
         clock: Clock | None = None,
         max_page_size: int = MAX_PAGE_SIZE,
     ) -> None:
+        resources = PostgresResourceDatabase(database)
         super().__init__(
-            PostgresResourceDatabase(database),
+            resources,
             POSTGRES,
+            PostgresRanker(database, resources),
             clock=clock or SystemClock(),
             max_page_size=max_page_size,
         )

@@ -6,9 +6,11 @@ from datetime import datetime
 from typing import Any
 
 from threadkeep.drivers.sql.database import Database, One, Run, Work
+from threadkeep.drivers.sql.item_ranking import ItemRanking, Ranker
 from threadkeep.drivers.sql.rows import Row, item_bag, item_of, labels_of, micros, path_of
 from threadkeep.drivers.sql.units import read_page
-from threadkeep.drivers.sql.where import Dialect, items_where, namespaces_where
+from threadkeep.drivers.sql.where import Conditions, Dialect, items_where, namespaces_where
+from threadkeep.model.item_index import IndexEntry, IndexProgress, IndexSpec, Passage
 from threadkeep.model.items import (
     DeleteItem,
     GetItem,
@@ -18,6 +20,7 @@ from threadkeep.model.items import (
     Namespace,
     NamespaceQuery,
     PutItem,
+    UnindexedItem,
 )
 from threadkeep.model.queries import Listing
 from threadkeep.ports.clock import Clock
@@ -29,6 +32,7 @@ from threadkeep.rules.item_batch import (
     plain_put,
     plain_query,
 )
+from threadkeep.rules.item_indexes import question_vector
 from threadkeep.rules.paging import MAX_OFFSET, Page, listing_of, page_of
 
 
@@ -40,9 +44,16 @@ class SqlItemRepo:
     """
 
     def __init__(
-        self, database: Database, dialect: Dialect, *, clock: Clock, max_page_size: int
+        self,
+        database: Database,
+        dialect: Dialect,
+        ranker: Ranker,
+        *,
+        clock: Clock,
+        max_page_size: int,
     ) -> None:
         self._database = database
+        self._ranking = ItemRanking(database, ranker, clock=clock)
         self._dialect = dialect
         self._clock = clock
         self._max_page_size = max_page_size
@@ -66,7 +77,7 @@ class SqlItemRepo:
 
         def work() -> Work[Item]:
             yield from _lock([put])
-            return (yield from self._put(put, self._clock.now()))
+            return (yield from self._put(put, None, self._clock.now()))
 
         return await self._database.write(work)
 
@@ -77,14 +88,14 @@ class SqlItemRepo:
     async def search(self, query: ItemQuery) -> Listing[Item]:
         """See ``ItemRepo.search``."""
         plain = plain_query(query)
-        self._page(plain)
+        self._check(plain)
 
         def look() -> Work[Listing[Item]]:
-            return self._search(plain, self._clock.now())
+            return self._search(plain, self._clock.now(), is_counted=True)
 
         def restart() -> Work[Listing[Item]]:
             now = self._clock.now()
-            listing = yield from self._search(plain, now)
+            listing = yield from self._search(plain, now, is_counted=True)
             rows = yield from _restarted(listing.rows, now)
             return replace(listing, rows=rows)
 
@@ -108,8 +119,13 @@ class SqlItemRepo:
         plain = [plain_operation(each) for each in operations]
         for each in plain:
             if isinstance(each, (ItemQuery, NamespaceQuery)):
-                self._page(each)
+                self._check(each)
         writes = last_writes(plain)
+        passages = {
+            address: self._ranking.plain(write)
+            for address, write in writes.items()
+            if isinstance(write, PutItem)
+        }
 
         def look() -> Work[list[Any]]:
             return self._answers(plain, self._clock.now())
@@ -119,8 +135,8 @@ class SqlItemRepo:
             now = self._clock.now()
             answers = yield from self._answers(plain, now)
             answers = yield from _restart_answers(plain, answers, now)
-            for write in writes.values():
-                yield from self._write(write, now)
+            for address, write in writes.items():
+                yield from self._write(write, passages.get(address), now)
             return answers
 
         if writes:
@@ -141,6 +157,38 @@ class SqlItemRepo:
 
         return await self._database.write(work)
 
+    async def use_index(self, spec: IndexSpec, *, build: bool = False) -> None:
+        """See ``ItemRepo.use_index``."""
+        await self._ranking.use(spec, build=build)
+
+    async def index_progress(self) -> IndexProgress:
+        """See ``ItemRepo.index_progress``."""
+        return await self._ranking.progress()
+
+    async def unindexed(self, *, limit: int) -> Sequence[UnindexedItem]:
+        """See ``ItemRepo.unindexed``."""
+        return await self._ranking.unindexed(limit=limit)
+
+    async def index_items(self, entries: Sequence[IndexEntry]) -> int:
+        """See ``ItemRepo.index_items``."""
+        return await self._ranking.add(entries)
+
+    async def finish_index(self) -> bool:
+        """See ``ItemRepo.finish_index``."""
+        return await self._ranking.finish()
+
+    async def tidy_index(self) -> None:
+        """See ``ItemRepo.tidy_index``."""
+        await self._ranking.tidy()
+
+    def _check(self, query: ItemQuery | NamespaceQuery) -> None:
+        """Refuse here what would otherwise be refused within a transaction."""
+        self._page(query)
+        if isinstance(query, ItemQuery) and query.is_ranked:
+            spec = self._ranking.used.spec
+            if query.vector is not None:
+                question_vector(query, spec)
+
     def _page(self, query: ItemQuery | NamespaceQuery) -> Page:
         return page_of(limit=query.limit, offset=query.offset, max_page_size=self._max_page_size)
 
@@ -157,7 +205,7 @@ class SqlItemRepo:
                 row = yield from _get(namespace, key, now)
                 return item_of(row) if row else None
             case ItemQuery():
-                items = yield from self._search(operation, now)
+                items = yield from self._search(operation, now, is_counted=False)
                 return items.rows
             case NamespaceQuery():
                 namespaces = yield from self._namespaces(operation, now)
@@ -165,11 +213,24 @@ class SqlItemRepo:
             case _:
                 return None
 
-    def _search(self, query: ItemQuery, now: datetime) -> Work[Listing[Item]]:
+    def _search(self, query: ItemQuery, now: datetime, *, is_counted: bool) -> Work[Listing[Item]]:
         where = items_where(query, self._dialect, now)
         page = self._page(query)
-        rows, total = yield from read_page("search_items", "count_items", where, page)
+        if query.is_ranked:
+            return (yield from self._best(query, where, page, is_counted=is_counted))
+        count = "count_items" if is_counted else None
+        rows, total = yield from read_page("search_items", count, where, page)
         return listing_of([item_of(row) for row in rows], page=page, total=total)
+
+    def _best(
+        self, query: ItemQuery, where: Conditions, page: Page, *, is_counted: bool
+    ) -> Work[Listing[Item]]:
+        end = page.offset + page.limit
+        matches, total = yield from self._ranking.search(query, where, end, is_counted=is_counted)
+        found: list[Item] = []
+        if matches[page.offset : end]:
+            found = yield from self._ranking.load(matches[page.offset : end])
+        return listing_of(found, page=page, total=total)
 
     def _namespaces(self, query: NamespaceQuery, now: datetime) -> Work[Listing[Namespace]]:
         where = namespaces_where(query, self._dialect, now)
@@ -177,13 +238,15 @@ class SqlItemRepo:
         rows, total = yield from read_page("search_namespaces", "count_namespaces", where, page)
         return listing_of([labels_of(row["path"]) for row in rows], page=page, total=total)
 
-    def _write(self, write: PutItem | DeleteItem, now: datetime) -> Work[None]:
+    def _write(
+        self, write: PutItem | DeleteItem, passages: Sequence[Passage] | None, now: datetime
+    ) -> Work[None]:
         if isinstance(write, PutItem):
-            yield from self._put(write, now)
+            yield from self._put(write, passages, now)
         else:
             yield Run("remove_item", {"path": path_of(write.namespace), "key": write.key})
 
-    def _put(self, put: PutItem, now: datetime) -> Work[Item]:
+    def _put(self, put: PutItem, passages: Sequence[Passage] | None, now: datetime) -> Work[Item]:
         present = yield from _get(put.namespace, put.key, now)
         item = Item(
             namespace=put.namespace,
@@ -198,6 +261,7 @@ class SqlItemRepo:
         yield Run("put_item", bag)
         has_lifetime = item.ttl_minutes is not None
         yield Run("put_item_lifetime" if has_lifetime else "remove_item_lifetime", bag)
+        yield from self._ranking.store(put, passages, now)
         return item
 
 

@@ -5,6 +5,7 @@ from threadkeep.drivers.sql.crons import SqlCronRepo
 from threadkeep.drivers.sql.database import Database
 from threadkeep.drivers.sql.deliveries import SqlDeliveryRepo
 from threadkeep.drivers.sql.idempotency import SqlIdempotencyRepo
+from threadkeep.drivers.sql.item_ranking import Ranker
 from threadkeep.drivers.sql.items import SqlItemRepo
 from threadkeep.drivers.sql.runs import SqlRunRepo
 from threadkeep.drivers.sql.threads import SqlThreadRepo
@@ -17,6 +18,7 @@ SHARED_STATEMENTS = (
     "crons.sql",
     "deliveries.sql",
     "idempotency.sql",
+    "item_indexes.sql",
     "threads.sql",
 )  # files of that package whose SQL is every dialect's
 
@@ -25,7 +27,13 @@ class SqlResourceStore:
     """Satisfies ``ResourceStore`` but for ``setup``, which is each driver's own."""
 
     def __init__(
-        self, database: Database, dialect: Dialect, *, clock: Clock, max_page_size: int
+        self,
+        database: Database,
+        dialect: Dialect,
+        ranker: Ranker,
+        *,
+        clock: Clock,
+        max_page_size: int,
     ) -> None:
         size = check_max_page_size(max_page_size)
         self.max_page_size = size
@@ -33,6 +41,6 @@ class SqlResourceStore:
         self.threads = SqlThreadRepo(database, dialect, clock=clock, max_page_size=size)
         self.runs = SqlRunRepo(database, dialect, clock=clock, max_page_size=size)
         self.crons = SqlCronRepo(database, dialect, clock=clock, max_page_size=size)
-        self.items = SqlItemRepo(database, dialect, clock=clock, max_page_size=size)
+        self.items = SqlItemRepo(database, dialect, ranker, clock=clock, max_page_size=size)
         self.idempotency = SqlIdempotencyRepo(database, clock=clock)
         self.deliveries = SqlDeliveryRepo(database, dialect, clock=clock, max_page_size=size)

@@ -25,13 +25,13 @@ async def write(database: Database, work: Callable[[], Work[T | ThreadkeepError]
 
 
 def read_page(
-    search: str, count: str, where: Conditions, page: Page, more: Bag | None = None
+    search: str, count: str | None, where: Conditions, page: Page, more: Bag | None = None
 ) -> Work[tuple[list[Row], int]]:
     """Read a page of rows and how many match in all; they are counted only where the page is cut.
 
     Args:
         search: The statement that reads.
-        count: The statement that counts.
+        count: The statement that counts; ``None``: nobody asks how many match.
         more: What only the first one binds.
     """
     bound = where.parameters
@@ -40,7 +40,7 @@ def read_page(
         cut = {**bound, **(more or {}), "limit": page.limit, "offset": page.offset}
         rows = yield All(search, cut, where.ordered_text if where.order else where.text)
     is_last = len(rows) < page.limit and (rows or not page.offset)
-    if is_last:
+    if is_last or count is None:
         return rows, page.offset + len(rows)
     total = yield from read_count(count, where)
     return rows, total

@@ -74,6 +74,7 @@ class SqliteDialect:
             "prefix": list(query.prefix),
             "suffix": list(query.suffix),
             "max_depth": query.max_depth,
+            "more": [[list(prefix), list(suffix)] for prefix, suffix in query.more],
         }
         where.parameters["shape"] = json_text(shape)
 

@@ -28,7 +28,9 @@ def _conditions(text: str) -> tuple[Condition, ...]:
 @lru_cache(READ_ONCE)
 def _shape(text: str) -> NamespaceQuery:
     shape = decode_json(text)
-    return NamespaceQuery(tuple(shape["prefix"]), tuple(shape["suffix"]), shape["max_depth"])
+    more = tuple((tuple(prefix), tuple(suffix)) for prefix, suffix in shape["more"])
+    prefix, suffix = tuple(shape["prefix"]), tuple(shape["suffix"])
+    return NamespaceQuery(prefix, suffix, shape["max_depth"], more=more)
 
 
 def _json_contains(column: str | None, wanted: str) -> bool:

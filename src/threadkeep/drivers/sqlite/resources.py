@@ -3,6 +3,7 @@
 from threadkeep.drivers.sql.store import SHARED, SHARED_STATEMENTS, SqlResourceStore
 from threadkeep.drivers.sqlite.database import SqliteDatabase
 from threadkeep.drivers.sqlite.dialect import SQLITE
+from threadkeep.drivers.sqlite.item_ranking import SqliteRanker
 from threadkeep.model.queries import MAX_PAGE_SIZE
 from threadkeep.ports.clock import Clock, SystemClock
 
@@ -19,10 +20,16 @@ class SqliteResourceStore(SqlResourceStore):
     ) -> None:
         database.load("threadkeep.drivers.sqlite", "resources.sql")
         database.load("threadkeep.drivers.sqlite", "totals.sql")
+        database.load("threadkeep.drivers.sqlite", "item_ranking.sql")
+        database.load("threadkeep.drivers.sqlite", "item_matrix.sql")
         for filename in SHARED_STATEMENTS:
             database.load(SHARED, filename)
         super().__init__(
-            database, SQLITE, clock=clock or SystemClock(), max_page_size=max_page_size
+            database,
+            SQLITE,
+            SqliteRanker(database),
+            clock=clock or SystemClock(),
+            max_page_size=max_page_size,
         )
         self._database = database
 

@@ -21,6 +21,7 @@ from threadkeep.testing.resources.namespaces import NamespaceSuite
 from threadkeep.testing.resources.ownership import OwnershipSuite
 from threadkeep.testing.resources.paging import CountSuite, PagingSuite
 from threadkeep.testing.resources.queue import QueueSuite
+from threadkeep.testing.resources.ranked_items import RankedItemSuite
 from threadkeep.testing.resources.runs import RunSuite
 from threadkeep.testing.resources.settling import SettlingSuite
 from threadkeep.testing.resources.suite import PAGE_SIZE
@@ -50,6 +51,7 @@ __all__ = [
     "OwnershipSuite",
     "PagingSuite",
     "QueueSuite",
+    "RankedItemSuite",
     "RunSuite",
     "SettlingSuite",
     "ThreadCopySuite",

@@ -124,3 +124,12 @@ class NamespaceSuite(ResourceSuite):
         for depth in (0, -1):
             with pytest.raises(InvalidRequestError):
                 await found(store, NamespaceQuery(max_depth=depth))
+
+    async def test_every_pair_of_prefix_and_suffix_holds(self, store: ResourceStore) -> None:
+        for namespace in (("a", "b", "c"), ("a", "x", "c"), ("b", "x", "c"), ("a", "x", "d")):
+            await store.items.put(namespace, "k", {})
+        query = NamespaceQuery(("a",), ("c",), more=((("*", "x"), ()), ((), ("x", "*"))))
+        listing = await store.items.list_namespaces(query)
+        assert list(listing.rows) == [("a", "x", "c")]
+        with pytest.raises(InvalidNamespaceError):
+            await store.items.list_namespaces(NamespaceQuery(more=((("a.b",), ()),)))
