@@ -175,7 +175,7 @@ async def open_runtime(plan: Plan, *, on_graph: OnSettled | None = None) -> Asyn
         graphs = _graphs(plan)
         saver = plan.checkpointer or await _own_saver(driver)
         stack.enter_context(set_default_checkpointer(saver))
-        store = plan.store or ItemStore(resources, ttl=_item_ttl(project))
+        store = plan.store or await _own_store(resources, project)
         bus = MemoryEventBus(
             events_per_run=settings.events_per_run, finished_runs=settings.finished_runs_kept
         )
@@ -281,6 +281,14 @@ async def _own_saver(driver: Driver) -> Saver:
     saver = DocumentCheckpointSaver(driver.documents(), async_documents=driver.async_documents())
     await saver.asetup()
     return saver
+
+
+async def _own_store(resources: ResourceStore, project: Project | None) -> ItemStore:
+    index = project.item_index if project else None
+    folder = project.folder if project else None
+    store = ItemStore(resources, index=index, ttl=_item_ttl(project), folder=folder)
+    await store.asetup()
+    return store
 
 
 def _graphs(plan: Plan) -> Graphs:

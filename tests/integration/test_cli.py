@@ -199,3 +199,37 @@ def test_the_file_shown_on_the_page_is_one_that_is_served(tmp_path: Path) -> Non
 def test_the_pages_made_from_the_code_are_up_to_date(name: str) -> None:
     told = "run `python -m threadkeep.cli.reference`"
     assert (ROOT / "docs" / name).read_text(encoding="utf-8") == pages()[name], told
+
+
+def test_reembed_changes_an_embedder_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("THREADKEEP_DATABASE_URL", f"sqlite:///{tmp_path / 'items.db'}")
+    (tmp_path / "embed.py").write_text(
+        "def two(texts):\n    return [[len(text), 1.0] for text in texts]\n"
+        "def three(texts):\n    return [[len(text), 1.0, 2.0] for text in texts]\n"
+    )
+    file = tmp_path / "langgraph.json"
+    config = {"graphs": {"a": "./a.py:a"}, "store": {}}
+    file.write_text(json.dumps(config))
+    assert main(["reembed"]) == 2
+    assert "store.index is not set" in capsys.readouterr().err
+    with threadkeep.ItemStore.from_url(f"sqlite:///{tmp_path / 'items.db'}") as store:
+        store.put(("n",), "k", {"text": "tea"})
+    for name, dims, is_new in (("two", 2, False), ("three", 3, True), ("three", 3, False)):
+        index = {"embed": f"./embed.py:{name}", "dims": dims}
+        file.write_text(json.dumps({**config, "store": {"index": index}}))
+        assert main(["reembed"]) == 0
+        told = capsys.readouterr().out
+        assert f"1 items are indexed by ./embed.py:{name}" in told
+        assert ("Restart the servers" in told) is is_new
+    assert main(["reembed", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"items": 1, "was_in_force": True}
+    file.write_text(
+        json.dumps({**config, "store": {"index": {"embed": "./embed.py:two", "dims": 2}}})
+    )
+    with pytest.raises(ConfigError, match=r"three with 3 dims.*threadkeep reembed"):
+        threadkeep.ItemStore(
+            url=f"sqlite:///{tmp_path / 'items.db'}", index={"embed": "./embed.py:two", "dims": 2}
+        ).setup()

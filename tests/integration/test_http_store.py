@@ -67,6 +67,17 @@ def test_five_megabytes_are_kept(client: SyncLangGraphClient, root: str) -> None
     assert client.store.get_item([root], "big")["value"]["text"] == text
 
 
+def test_a_query_takes_a_mode_and_others_are_refused(http: httpx.Client, root: str) -> None:
+    body = {"namespace": [root], "key": "k", "value": {"text": "tea"}}
+    assert http.put("/store/items", json=body).status_code == 204
+    search = {"namespace_prefix": [root], "query": "tea"}
+    for mode in ("vector", "text", "hybrid", "auto", None):
+        found = http.post("/store/items/search", json={**search, "mode": mode})
+        assert [item["key"] for item in found.json()["items"]] == ["k"]
+    refused = http.post("/store/items/search", json={**search, "mode": "best"})
+    assert refused.status_code == 422
+
+
 def test_a_put_answers_no_content(http: httpx.Client, root: str) -> None:
     body = {"namespace": [root], "key": "k", "value": {}}
     assert http.put("/store/items", json=body).status_code == 204

@@ -191,7 +191,7 @@ async def test_what_fails_for_good_leaves_nothing_behind(url: str) -> None:
         raise OSError("no network")
 
     async with ItemStore.from_url(url, index={**INDEX, "embed": fails}) as store:
-        store._indexing._embedder._first_wait_seconds = 0  # type: ignore[union-attr, attr-defined]
+        store._indexing._embedder._first_wait_seconds = 0  # type: ignore[union-attr]
         with pytest.raises(UnavailableError, match=r"fails failed 4 times: OSError: no network"):
             await store.aput(("n",), "k", {"text": "tea"})
         assert await store.aget(("n",), "k") is None

@@ -272,7 +272,8 @@ def plans(filled: str) -> Plans:
         clock.advance((rows.BEGAN - clock.now()).total_seconds() + RUNS + 60)
         database = PostgresDatabase(parse(filled, {}))
         explained = Explained(database)
-        store: Any = SqlResourceStore(explained, POSTGRES, clock=clock, max_page_size=1000)
+        ranker: Any = None  # no index is used here
+        store: Any = SqlResourceStore(explained, POSTGRES, ranker, clock=clock, max_page_size=1000)
         try:
             await look(store)
             await look_at_others(store)

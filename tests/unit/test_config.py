@@ -152,11 +152,40 @@ def test_what_is_switched_off_anyway_is_no_mistake(folder: Path) -> None:
 
 
 def test_keys_of_langgraph_that_have_no_effect_yet_are_named_once(folder: Path) -> None:
-    project = read(folder, store={"index": {"dims": 3}}, webhooks={}, python_version="3.12")
+    project = read(folder, checkpointer={"serde": {}}, webhooks={}, python_version="3.12")
     assert [text.split(" has ")[0] for text in project.warnings] == [
-        "langgraph.json: store.index",
+        "langgraph.json: checkpointer.serde",
         "langgraph.json: webhooks",
     ]
+
+
+def test_an_index_of_the_store_is_read(folder: Path) -> None:
+    assert read(folder, store={"index": {"embed": "threadkeep:default"}}).item_index == {
+        "embed": "threadkeep:default"
+    }
+    index = {"embed": "./e.py:f", "dims": 3, "fields": ["a.b"], "hnsw": True, "mode": "hybrid"}
+    assert read(folder, store={"index": {**index, "odd": 1}}).item_index == index
+    assert read(folder).item_index is None
+
+
+@pytest.mark.parametrize(
+    ("change", "key"),
+    [
+        ({"embed": None}, "store.index.embed: found null"),
+        ({"embed": "model"}, "store.index.embed"),
+        ({"dims": None}, "store.index.dims: found null"),
+        ({"dims": True}, "store.index.dims: found true"),
+        ({"fields": "a"}, "store.index.fields"),
+        ({"fields": []}, "store.index.fields"),
+        ({"hnsw": 1}, "store.index.hnsw"),
+        ({"mode": "best"}, "store.index.mode"),
+    ],
+)
+def test_a_wrong_index_of_the_store_is_named(
+    folder: Path, change: dict[str, Any], key: str
+) -> None:
+    index = {"embed": "openai:model", "dims": 3, **change}
+    assert key in mistake(folder, store={"index": index})
 
 
 def test_an_unknown_key_is_named_with_what_was_meant(folder: Path) -> None:

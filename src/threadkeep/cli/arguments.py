@@ -62,6 +62,7 @@ def parser() -> Parser:
     _up(commands)
     _new(commands)
     _verify(commands)
+    _reembed(commands)
     return root
 
 
@@ -166,6 +167,19 @@ def _verify(commands: "argparse._SubParsersAction[Parser]") -> None:
     )
     verify.add_argument(
         "--thread", action="append", metavar="ID", help="only this thread; may be given repeatedly"
+    )
+
+
+def _reembed(commands: "argparse._SubParsersAction[Parser]") -> None:
+    reembed = _command(
+        commands,
+        "reembed",
+        "Embed all items as store.index of the file says, while others go on with the old vectors. "
+        "It goes on where it broke off. Run it again once the servers are restarted: it takes up "
+        "what was put meanwhile, and deletes what no index needs.",
+    )
+    reembed.add_argument(
+        "-c", "--config", default="langgraph.json", metavar="FILE", help="the file (%(default)s)"
     )
 
 

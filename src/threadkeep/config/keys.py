@@ -62,10 +62,29 @@ KEYS: Mapping[str, Key] = {
     "store.ttl.refresh_on_read": Key("served", "Whether a read restarts the lifetime (true)."),
     "store.ttl.omit_expired": Key("image", "Always so: an expired item reads as absent."),
     "store.ttl.sweep_interval_minutes": Key(
-        "served", "How often expired items are deleted (5); they read as absent before that."
+        "served", "How often expired items are deleted (60); they read as absent before that."
     ),
     "store.index": Key(
-        "later", "there is no semantic search yet: a search with `query` answers unranked"
+        "served", "What is searched by meaning and by words; without it nothing is.", holds=True
+    ),
+    "store.index.embed": Key(
+        "served",
+        "What makes vectors of texts: `threadkeep:default` (bundled with the extra `semantic`; no "
+        "network, no key), a model as LangChain names it (`openai:text-embedding-3-small`), or a "
+        "function, `./embed.py:embed`.",
+    ),
+    "store.index.dims": Key(
+        "served", "Numbers per vector; may be left out beside `threadkeep:default`."
+    ),
+    "store.index.fields": Key(
+        "served",
+        'Which fields of an item are embedded, e.g. `["text", "facts[*].name"]` (`["$"]`).',
+    ),
+    "store.index.hnsw": Key(
+        "served", "PostgreSQL: search approximately and fast, by an HNSW index (false)."
+    ),
+    "store.index.mode": Key(
+        "served", "How a query ranks: `vector`, `text`, `hybrid` or `auto` (`vector`)."
     ),
     "store.scope": Key(
         "refused",

@@ -11,12 +11,13 @@ from typing import Any
 from dotenv import dotenv_values
 
 from threadkeep.config.explain import mistake, nearest, refused
+from threadkeep.config.item_index import read_index
 from threadkeep.config.keys import KEYS
 from threadkeep.errors import ConfigError
 
 FILE = "langgraph.json"
 GRAPH_KEYS = ("path", "description")
-SWEEP_SECONDS = 300.0  # as LangGraph's server
+SWEEP_SECONDS = 3600.0  # expired items read as absent before they are deleted
 SCRIPTS = (".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".tsx", ".jsx")
 
 
@@ -46,6 +47,7 @@ class Project:
         import_paths: Folders that belong on the import path, the project's own first.
         environment: What its ``env`` gives; the process's environment wins over it.
         item_ttl: ``default_ttl`` and ``refresh_on_read`` of long-term items.
+        item_index: The settings of ``store.index``, or ``None``.
         sweep_seconds: How often expired items are deleted.
         cors: The settings of ``http.cors``, or ``None``.
         mount_prefix: Before every route; empty or ``/…`` without a slash at its end.
@@ -58,6 +60,7 @@ class Project:
     import_paths: tuple[Path, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
     item_ttl: Mapping[str, Any] = field(default_factory=dict)
+    item_index: Mapping[str, Any] | None = None
     sweep_seconds: float = SWEEP_SECONDS
     cors: Mapping[str, Any] | None = None
     mount_prefix: str = ""
@@ -83,6 +86,7 @@ def read_project(path: Path) -> Project:
         import_paths=(folder, *_folders(name, folder, document.get("dependencies", []))),
         environment=_environment(name, folder, document.get("env", {})),
         item_ttl=_item_ttl(name, ttl),
+        item_index=read_index(name, (document.get("store") or {}).get("index")),
         sweep_seconds=_minutes(name, "sweep_interval_minutes", ttl, SWEEP_SECONDS / 60) * 60,
         cors=_cors(name, http.get("cors")),
         mount_prefix=_mount_prefix(name, http.get("mount_prefix")),

@@ -204,6 +204,7 @@ ITEM_SEARCH = (
     Field("filter", checks.json_object),
     *page_fields(),
     Field("refresh_ttl", checks.boolean),
+    Field("mode", checks.one_of("vector", "text", "hybrid", "auto")),
 )
 NAMESPACE_LISTING = (
     Field("prefix", LABELS),

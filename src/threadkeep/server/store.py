@@ -50,6 +50,7 @@ async def search(call: Call) -> ASGIApp:
         limit=body["limit"],
         offset=body["offset"],
         refresh_ttl=body["refresh_ttl"],
+        mode=body["mode"],
     )
     return json_response({"items": [wire.item(row) for row in found]})
 

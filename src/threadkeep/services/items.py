@@ -12,8 +12,10 @@ from langgraph.store.base import (
 )
 from langgraph.store.base import InvalidNamespaceError as RefusedNamespace
 
-from threadkeep.errors import InvalidNamespaceError, NotFoundError
+from threadkeep.errors import InvalidNamespaceError, NotFoundError, NotSupportedError
 from threadkeep.model.items import Namespace
+from threadkeep.savers.indexing import Mode
+from threadkeep.savers.store import ItemStore
 
 
 class ItemService:
@@ -72,15 +74,27 @@ class ItemService:
         limit: int,
         offset: int,
         refresh_ttl: bool | None,
+        mode: Mode | None = None,
     ) -> Sequence[SearchItem]:
         """Read a page of the items below a namespace, best match first when there is a query.
 
+        Args:
+            mode: How a query ranks; ``None``: as the store does by itself.
+
         Raises:
+            NotSupportedError: A mode, for a store that knows none.
             InvalidFilterError: The filter is no filter.
         """
+        more: dict[str, Any] = {}
+        if mode is not None:
+            if not isinstance(self._store, ItemStore):
+                kind = type(self._store).__name__
+                raise NotSupportedError(f"mode: the store of this server, {kind}, has no modes")
+            more["mode"] = mode
         with _own_words():
             return await self._store.asearch(
                 prefix,
+                **more,
                 query=query,
                 filter=dict(filter) if filter else None,
                 limit=limit,

@@ -1,0 +1,51 @@
+"""``store.index`` of ``langgraph.json``."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from threadkeep.config.explain import mistake
+
+BUNDLED = "threadkeep:default"
+MODES = ("vector", "text", "hybrid", "auto")
+
+
+def read_index(file: str, value: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """Return the settings of an index that are set, or ``None`` without one.
+
+    Raises:
+        ConfigError: Names file, key, what was found and what is expected.
+    """
+    if value is None:
+        return None
+    index = {
+        name: entry for name, entry in value.items() if name in _EXPECTED and entry is not None
+    }
+    if "embed" not in index:
+        raise mistake(file, "store.index.embed", None, _EXPECTED["embed"][1])
+    if "dims" not in index and index["embed"] != BUNDLED:
+        raise mistake(file, "store.index.dims", None, _EXPECTED["dims"][1])
+    for name, entry in index.items():
+        is_good, expected = _EXPECTED[name]
+        if not is_good(entry):
+            raise mistake(file, f"store.index.{name}", entry, expected)
+    return index
+
+
+def _is_size(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(each, str) for each in value)
+
+
+_EXPECTED: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "embed": (
+        lambda value: isinstance(value, str) and ":" in value,
+        f'"{BUNDLED}", a model such as "openai:text-embedding-3-small", or "./embed.py:embed"',
+    ),
+    "dims": (_is_size, "how many numbers its vectors have, e.g. 1536"),
+    "fields": (_are_texts, 'a list of paths, e.g. ["$"] or ["text"]'),
+    "hnsw": (lambda value: isinstance(value, bool), "true or false"),
+    "mode": (lambda value: value in MODES, f"one of {', '.join(MODES)}"),
+}
