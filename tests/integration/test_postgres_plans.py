@@ -316,6 +316,7 @@ def test_every_statement_is_answered_by_an_index(plans: Plans) -> None:
 
 
 def test_every_statement_was_looked_at(plans: Plans) -> None:
-    files = [STATEMENTS_FILE, *SHARED_FOLDER.glob("*.sql")]
+    indexes = SHARED_FOLDER / "item_indexes.sql"  # over tables that only an index makes
+    files = [STATEMENTS_FILE, *(set(SHARED_FOLDER.glob("*.sql")) - {indexes})]
     named = {name for file in files for name in STATEMENT.findall(file.read_text())}
     assert named - {statement for statement, _, _ in plans} == set()
