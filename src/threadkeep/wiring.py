@@ -61,6 +61,7 @@ from threadkeep.server.options import ServerOptions
 from threadkeep.server.prefix import Prefix
 from threadkeep.services.assistants import AssistantService
 from threadkeep.services.context import Services
+from threadkeep.services.crons import CronService
 from threadkeep.services.items import ItemService
 from threadkeep.services.runs import RunService
 from threadkeep.services.state import StateService
@@ -311,11 +312,13 @@ def _services(
     resources: ResourceStore, graphs: Graphs, runs: RunService, saver: Saver, store: BaseStore
 ) -> Services:
     state = StateService(resources.threads, graphs, saver=saver, store=store, updates=runs.updates)
+    threads = ThreadService(resources.threads, runs=runs, state=state, saver=saver)
     return Services(
-        assistants=AssistantService(resources.assistants, graphs),
-        threads=ThreadService(resources.threads, runs=runs, state=state, saver=saver),
+        assistants=AssistantService(resources.assistants, graphs, threads=threads),
+        threads=threads,
         state=state,
         runs=runs,
+        crons=CronService(resources, SystemClock()),
         items=ItemService(store),
     )
 
@@ -342,6 +345,7 @@ def _app(services: Services, settings: Settings, project: Project | None) -> ASG
     options = ServerOptions(
         max_body_bytes=settings.max_body_bytes,
         heartbeat_seconds=settings.heartbeat_seconds,
+        max_page_size=settings.max_page_size,
         cors=(project.cors if project else None) or {},
     )
     app = build_app(services, options)

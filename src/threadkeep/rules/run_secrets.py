@@ -7,6 +7,7 @@ config's metadata and of its context whose names are those of credentials.
 from collections.abc import Mapping
 from typing import Any
 
+from threadkeep.errors import InvalidRequestError
 from threadkeep.rules.redaction import SEALED, is_shown, redact_kwargs
 
 Secrets = Mapping[str, Mapping[str, Any]]
@@ -24,6 +25,19 @@ def secrets_of(kwargs: Mapping[str, Any]) -> Secrets:
         if isinstance(held, Mapping)
     }
     return {place: held for place, held in found.items() if held}
+
+
+def check_no_secrets(kwargs: Mapping[str, Any], keeper: str) -> None:
+    """Refuse credentials where they would be kept in the clear, and for as long as their keeper.
+
+    Raises:
+        InvalidRequestError: There is one; names its key.
+    """
+    for place, held in secrets_of(kwargs).items():
+        raise InvalidRequestError(
+            f"{place}.{next(iter(held))} is named like a credential, and {keeper} would keep it; "
+            "give it with each run, or let the graph read it from its environment"
+        )
 
 
 def without_secrets(kwargs: Mapping[str, Any], sealed: Mapping[str, Any]) -> dict[str, Any]:

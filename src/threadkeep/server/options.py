@@ -13,10 +13,12 @@ class ServerOptions:
         max_body_bytes: The largest request body that is read.
         heartbeat_seconds: Silence on a stream after which something is sent, so that neither a
             proxy nor a client takes the connection for dead.
+        max_page_size: The largest page of any list or search, in rows.
         cors: Which other origins a page may call from, as arguments of Starlette's
             ``CORSMiddleware`` under the names of ``http.cors``; everywhere without.
     """
 
     max_body_bytes: int
     heartbeat_seconds: float
+    max_page_size: int
     cors: Mapping[str, Any] = field(default_factory=dict)

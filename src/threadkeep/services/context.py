@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from threadkeep.services.assistants import AssistantService
+from threadkeep.services.crons import CronService
 from threadkeep.services.items import ItemService
 from threadkeep.services.runs import RunService
 from threadkeep.services.state import StateService
@@ -17,4 +18,5 @@ class Services:
     threads: ThreadService
     state: StateService
     runs: RunService
+    crons: CronService
     items: ItemService

@@ -2,14 +2,14 @@
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from threadkeep.engine.identifiers import new_id
-from threadkeep.errors import AlreadyExistsError, NotFoundError
+from threadkeep.errors import AlreadyExistsError, NotFoundError, NotSupportedError
 from threadkeep.model.queries import Listing, ThreadQuery
 from threadkeep.model.threads import NewThread, Thread
 from threadkeep.model.unset import UNSET, Unset
@@ -18,6 +18,7 @@ from threadkeep.services.runs import RunService
 from threadkeep.services.state import StateService
 
 IfExists = Literal["raise", "do_nothing"]
+Pruning = Literal["delete", "keep_latest"]
 
 
 class ThreadService:
@@ -116,6 +117,41 @@ class ThreadService:
         """
         await asyncio.shield(self._delete(thread_id))
 
+    async def copy(self, thread_id: str) -> Thread:
+        """Make a thread with the state and the history of another, and with none of its runs.
+
+        The checkpoints are copied first, so that a copy that shows is whole. Of a busy thread, it
+        has what its run had written when the copy was made.
+
+        Raises:
+            NotFoundError: No such thread.
+            NotSupportedError: The checkpointer cannot copy a thread.
+        """
+        return await asyncio.shield(self._copy(thread_id, new_id()))
+
+    async def prune(self, thread_ids: Sequence[str], strategy: Pruning) -> int:
+        """Delete threads, or all of their checkpoints but the latest; unknown ones are no error.
+
+        Each thread is a matter of its own: those before one that fails stay pruned.
+
+        Returns:
+            How many of the threads there were.
+
+        Raises:
+            NotSupportedError: The checkpointer cannot prune.
+        """
+        pruned = 0
+        for thread_id in dict.fromkeys(thread_ids):
+            if strategy == "delete":
+                with contextlib.suppress(NotFoundError):
+                    await self.delete(thread_id)
+                    pruned += 1
+            elif await self._threads.get(thread_id) is not None:
+                with _able(self._saver, "prune"):
+                    await self._saver.aprune([thread_id], strategy="keep_latest")
+                pruned += 1
+        return pruned
+
     async def collect(self, limit: int) -> int:
         """Delete up to ``limit`` threads whose lifetime is over, longest first; return how many.
 
@@ -130,6 +166,21 @@ class ThreadService:
                     deleted += 1
         return deleted
 
+    async def _copy(self, thread_id: str, copy_id: str) -> Thread:
+        source = await self._threads.get(thread_id)
+        if source is None:
+            raise NotFoundError("thread", thread_id)
+        try:
+            with _able(self._saver, "copy a thread"):
+                await self._saver.acopy_thread(thread_id, copy_id)
+            made = await self._threads.copy(thread_id, copy_id=copy_id)
+        except BaseException:
+            await self._saver.adelete_thread(copy_id)
+            raise
+        if made.head_checkpoint_id != source.head_checkpoint_id:  # a run settled in between
+            await self._saver.acopy_thread(thread_id, copy_id)
+        return await self._state.with_values(made)
+
     async def _delete(self, thread_id: str) -> None:
         thread = await self._threads.get(thread_id)
         await self._runs.stop_thread(thread_id)
@@ -140,3 +191,12 @@ class ThreadService:
         self._runs.forget_events([*run_ids, *(run.run_id for run in admitted_meanwhile)])
         if thread is None:
             raise NotFoundError("thread", thread_id)
+
+
+@contextlib.contextmanager
+def _able(saver: BaseCheckpointSaver[Any], verb: str) -> Iterator[None]:
+    """Say in this package's error what a saver has no way to do."""
+    try:
+        yield
+    except NotImplementedError as error:
+        raise NotSupportedError(f"the checkpointer {type(saver).__name__} cannot {verb}") from error
