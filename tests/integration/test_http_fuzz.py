@@ -19,6 +19,15 @@ values = st.recursive(
     max_leaves=8,
 )
 BODIES: list[tuple[str, str, tuple[Field, ...]]] = [
+    ("POST", "/assistants", bodies.ASSISTANT_CREATE),
+    ("POST", "/assistants/echo/versions", bodies.VERSION_SEARCH),
+    ("POST", "/assistants/echo/latest", bodies.VERSION_CHOICE),
+    ("POST", "/threads/prune", bodies.THREAD_PRUNE),
+    ("POST", "/runs/search", bodies.RUN_SEARCH),
+    ("POST", "/runs/crons", bodies.CRON_CREATE),
+    ("POST", "/threads/{thread_id}/runs/crons", bodies.CRON_CREATE),
+    ("POST", "/runs/crons/search", bodies.CRON_SEARCH),
+    ("POST", "/runs/crons/count", bodies.CRON_COUNT),
     ("POST", "/assistants/search", bodies.ASSISTANT_SEARCH),
     ("POST", "/assistants/count", bodies.ASSISTANT_COUNT),
     ("POST", "/threads", bodies.THREAD_CREATE),
@@ -45,6 +54,10 @@ NAMES = (
     "namespace", "key", "refresh_ttl",
 )  # fmt: skip
 LIKELY: dict[str, st.SearchStrategy[Any]] = {
+    "graph_id": st.sampled_from(["echo", "chat"]),
+    "schedule": st.sampled_from(["0 0 29 2 *", "@yearly", "1 1 31 12 7"]),
+    "timezone": st.sampled_from(["UTC", "Europe/Berlin"]) | st.text(max_size=5),
+    "end_time": st.datetimes().map(str) | st.text(max_size=9),
     "assistant_id": st.sampled_from(["echo", "chat", "failing"]),
     "namespace": st.lists(st.text(min_size=1, max_size=5), min_size=1, max_size=3),
     "key": st.text(min_size=1, max_size=5),

@@ -350,3 +350,42 @@ def test_a_checkpoint_that_the_thread_has_not_is_no_place_to_start(
     row = client.threads.get(thread_id)
     assert (row["status"], row["values"]) == ("idle", before)
     assert client.runs.list(thread_id, limit=10) == client.runs.list(thread_id, limit=1)
+
+
+def test_runs_of_any_thread_are_searched(
+    client: SyncLangGraphClient, http: httpx.Client, label: dict[str, str]
+) -> None:
+    threads = [new_thread(client), new_thread(client)]
+    made = [
+        client.runs.wait(thread_id, graph, input={"tag": "a"}, metadata=label, raise_error=False)
+        for thread_id in threads
+        for graph in ("echo", "failing")
+    ]
+    assert len(made) == 4
+
+    def found(**body: Any) -> list[tuple[str, str]]:
+        page = http.post("/runs/search", json={"metadata": label, **body})
+        assert page.headers["X-Pagination-Total"] == str(len(page.json()))
+        return [(row["thread_id"], row["status"]) for row in page.json()]
+
+    (one, other) = threads
+    assert found() == [(other, "error"), (other, "success"), (one, "error"), (one, "success")]
+    assert found(thread_id=one, status="error") == [(one, "error")]
+    assert found(assistant_id="echo") == [(other, "success"), (one, "success")]
+    assert found(status=["pending", "running"]) == []
+    assert found(thread_id=str(uuid4())) == []
+    page = http.post("/runs/search", json={"metadata": label, "limit": 1, "select": ["run_id"]})
+    assert [set(row) for row in page.json()] == [{"run_id"}]
+    assert page.headers["X-Pagination-Next"] == "1"
+
+
+def test_a_run_is_reached_by_its_own_id(client: SyncLangGraphClient, http: httpx.Client) -> None:
+    thread_id = new_thread(client)
+    run_id = client.runs.create(thread_id, "ticking", input={"steps": 3})["run_id"]
+    assert http.get(f"/runs/{run_id}/join").json()["log"] == [0, 1, 2]
+    assert http.get(f"/runs/{run_id}").json() == client.runs.get(thread_id, run_id)
+    hanging = client.runs.create(None, "hanging", input={})["run_id"]
+    assert http.post(f"/runs/{hanging}/cancel", params={"wait": True}).status_code == 204
+    assert http.delete(f"/runs/{run_id}").status_code == 204
+    assert http.get(f"/runs/{run_id}").status_code == 404
+    assert http.get(f"/runs/{run_id}/stream").status_code == 404

@@ -12,6 +12,14 @@ ROUTE = re.compile(r"^\| `([A-Z]+) (/[^`]*)` \|(.*)$", re.MULTILINE)
 ERROR_ROW = re.compile(r"^\| (\d{3}) \| ([^|]*) \|", re.MULTILINE)
 
 TABLES = {
+    "POST /assistants": bodies.ASSISTANT_CREATE,
+    "PATCH /assistants/{assistant_id}": bodies.ASSISTANT_UPDATE,
+    "POST /assistants/{assistant_id}/versions": bodies.VERSION_SEARCH,
+    "POST /assistants/{assistant_id}/latest": bodies.VERSION_CHOICE,
+    "POST /threads/prune": bodies.THREAD_PRUNE,
+    "POST /runs/search": bodies.RUN_SEARCH,
+    "POST /runs/crons/search": bodies.CRON_SEARCH,
+    "POST /runs/crons/count": bodies.CRON_COUNT,
     "POST /assistants/search": bodies.ASSISTANT_SEARCH,
     "POST /assistants/count": bodies.ASSISTANT_COUNT,
     "POST /threads/count": bodies.THREAD_COUNT,
@@ -44,7 +52,13 @@ def test_every_field_of_a_body_is_described_with_its_route() -> None:
 
 
 def test_every_field_of_a_run_and_of_a_thread_is_described() -> None:
-    fields = (*bodies.RUN_CREATE, *bodies.THREAD_CREATE, *bodies.THREAD_SEARCH)
+    fields = (
+        *bodies.RUN_CREATE,
+        *bodies.THREAD_CREATE,
+        *bodies.THREAD_SEARCH,
+        *bodies.CRON_CREATE,
+        *bodies.CRON_UPDATE,
+    )
     assert [field.name for field in fields if f"`{field.name}`" not in TEXT] == []
 
 

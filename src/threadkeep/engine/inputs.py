@@ -25,8 +25,15 @@ def graph_input(kwargs: Mapping[str, Any]) -> Any:
         InvalidRequestError: The command has a ``goto`` that is none.
     """
     command = kwargs.get("command")
-    if command is None:
-        return kwargs.get("input")
+    return kwargs.get("input") if command is None else command_of(command)
+
+
+def command_of(command: Mapping[str, Any]) -> "Command[Any]":
+    """Return a command as LangGraph takes it.
+
+    Raises:
+        InvalidRequestError: It has a ``goto`` that is none.
+    """
     return Command(
         resume=command.get("resume"),
         update=_update(command.get("update")),

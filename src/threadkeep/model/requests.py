@@ -64,3 +64,18 @@ class RunRequest:
     after_seconds: float = 0
     durability: Durability = "async"
     thread_status_in: Sequence[ThreadStatus] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StateUpdate:
+    """One update of a superstep: what a node is said to have answered.
+
+    Attributes:
+        as_node: The node.
+        values: Its answer, where there is no command.
+        command: ``{"resume", "update", "goto"}`` as its answer.
+    """
+
+    as_node: str
+    values: Any = None
+    command: Mapping[str, Any] | None = None

@@ -11,20 +11,32 @@ from typing import Any, get_args
 import orjson
 from starlette.requests import Request
 
-from threadkeep.errors import MalformedBodyError
-from threadkeep.model.queries import AssistantSort, SortOrder, ThreadSort
-from threadkeep.model.requests import STREAM_MODES, Durability
+from threadkeep.errors import InvalidRequestError, MalformedBodyError
+from threadkeep.model.queries import AssistantSort, CronSort, SortOrder, ThreadSort
+from threadkeep.model.requests import STREAM_MODES, Durability, StateUpdate
 from threadkeep.model.runs import RUN_STATUSES, CancelAction, MultitaskStrategy
 from threadkeep.model.threads import THREAD_STATUSES
+from threadkeep.rules.cron_times import LONGEST_SCHEDULE
+from threadkeep.rules.extraction import parse_path
 from threadkeep.server import checks
-from threadkeep.server.checks import LIMIT, OFFSET, Field
-from threadkeep.server.wire import ASSISTANT_FIELDS, THREAD_FIELDS
+from threadkeep.server.checks import LIMIT, OFFSET, Field, InvalidFieldError
+from threadkeep.server.wire import (
+    ASSISTANT_FIELDS,
+    CRON_FIELDS,
+    RUN_SELECTED,
+    STATE_FIELDS,
+    THREAD_FIELDS,
+)
 from threadkeep.services.state import HISTORY_LIMIT
 
 MAX_DEPTH = 200  # levels of a body; deeper ones run into Python's own limit further in
 MAX_TTL_MINUTES = 5_256_000  # ten years
 MAX_DELAY_SECONDS = 86_400  # a day
 MAX_BATCH = 100  # runs of one batch
+MAX_SUPERSTEPS = 100  # of a new thread, and as many updates of each
+MAX_PATHS = 10  # that one search extracts, as LangGraph's server
+MAX_VERSION = 2**31 - 1  # of an assistant
+EXTRACTED = ("values", "metadata", "config", "interrupts", "error")  # fields of a thread
 PAGE_LIMIT = 10  # rows of a search without a limit, as LangGraph's server answers
 NAMESPACES_LIMIT = 100  # namespaces of a listing without a limit, likewise
 OFF_LOOP_BYTES = 256 * 1024  # larger bodies are parsed in a thread; parsing takes 1 ms per 200 KB
@@ -125,6 +137,92 @@ def ttl(value: Any, path: str) -> float | None:
     return found
 
 
+def extract(value: Any, path: str) -> dict[str, Any]:
+    """Check what a search of threads extracts: paths by the name each is answered under."""
+    found = checks.json_object(value, path)
+    if len(found) > MAX_PATHS:
+        raise InvalidFieldError(path, f"expected at most {MAX_PATHS} paths, got {len(found)}")
+    try:
+        return {
+            name: parse_path(checks.text()(text, f"{path}.{name}"), EXTRACTED)
+            for name, text in found.items()
+        }
+    except InvalidRequestError as error:
+        if isinstance(error, InvalidFieldError):
+            raise
+        raise InvalidFieldError(path, str(error)) from error
+
+
+def state_part(value: Any, path: str) -> str:
+    """Check the name of a part of a state: a field, or ``values.<key>``."""
+    name: str = checks.text()(value, path)
+    if name in STATE_FIELDS or name.startswith("values."):
+        return name
+    raise checks.wrong(value, path, f"values.<key> or one of {', '.join(STATE_FIELDS)}")
+
+
+SEND_FIELDS = (
+    Field("node", checks.text(at_least=1), required=True),
+    Field("input", checks.anything),
+)
+
+
+def target(value: Any, path: str) -> Any:
+    """Check where a command goes: the name of a node, or a node with an input of its own."""
+    if isinstance(value, dict):
+        checks.read_fields(value, SEND_FIELDS, path)
+    elif not isinstance(value, str):
+        raise checks.wrong(value, path, 'the name of a node, or {"node", "input"}')
+    return value
+
+
+def goto(value: Any, path: str) -> Any:
+    """Check one such place or several."""
+    return TARGETS(value, path) if isinstance(value, list) else target(value, path)
+
+
+TARGETS = checks.list_of(target)
+COMMAND_FIELDS = (
+    Field("resume", checks.anything),
+    Field("update", checks.anything),
+    Field("goto", goto),
+)
+
+
+def command(value: Any, path: str) -> dict[str, Any]:
+    """Check a command; at least one of its parts must be there."""
+    read = checks.read_fields(value, COMMAND_FIELDS, path)
+    if all(part is None for part in read.values()):
+        raise checks.wrong(value, path, 'an object with "resume", "update" or "goto"')
+    found: dict[str, Any] = value
+    return found
+
+
+UPDATE_FIELDS = (
+    Field("values", checks.anything),
+    Field("command", command),
+    Field("as_node", checks.text(at_least=1), required=True),
+)
+
+
+def state_update(value: Any, path: str) -> StateUpdate:
+    """Check one update of a superstep."""
+    return StateUpdate(**checks.read_fields(value, UPDATE_FIELDS, path))
+
+
+UPDATES = Field(
+    "updates", checks.list_of(state_update, at_least=1, at_most=MAX_SUPERSTEPS), required=True
+)
+
+
+def superstep(value: Any, path: str) -> list[StateUpdate]:
+    """Check a superstep: what its nodes answered at once."""
+    found: list[StateUpdate] = checks.read_fields(value, (UPDATES,), path)["updates"]
+    return found
+
+
+SELECT_STATE = Field("select", checks.list_of(state_part))
+IF_EXISTS = Field("if_exists", checks.one_of("raise", "do_nothing"), default="raise")
 ASSISTANT_COUNT = (
     Field("metadata", checks.json_object, default={}),
     Field("graph_id", checks.text()),
@@ -145,9 +243,9 @@ ASSISTANT_SEARCH = (
 THREAD_CREATE = (
     Field("thread_id", checks.identifier),
     METADATA,
-    Field("if_exists", checks.one_of("raise", "do_nothing"), default="raise"),
+    IF_EXISTS,
     Field("ttl", ttl),
-    Field("supersteps", checks.refused("create the thread, then update its state")),
+    Field("supersteps", checks.list_of(superstep, at_most=MAX_SUPERSTEPS), default=[]),
 )
 THREAD_UPDATE = (Field("metadata", checks.json_object), Field("ttl", ttl))
 THREAD_COUNT = (
@@ -166,12 +264,17 @@ THREAD_SEARCH = (
     ),
     SORT_ORDER,
     select_field(THREAD_FIELDS),
-    Field("extract", checks.refused("read the values and extract them from there")),
+    Field("extract", extract, default={}),
+)
+THREAD_PRUNE = (
+    Field("thread_ids", checks.list_of(checks.identifier, at_least=1), required=True),
+    Field("strategy", checks.one_of("delete", "keep_latest"), default="delete"),
 )
 
 STATE_AT = (
     Field("checkpoint", checkpoint, required=True),
     Field("subgraphs", checks.boolean, default=False),
+    SELECT_STATE,
 )
 STATE_UPDATE = (
     Field("values", checks.anything),
@@ -184,6 +287,7 @@ HISTORY = (
     Field("before", before),
     Field("metadata", checks.json_object),
     Field("checkpoint", checkpoint),
+    SELECT_STATE,
 )
 
 NAMESPACE = checks.list_of(checks.text(), at_least=1)
@@ -214,37 +318,11 @@ NAMESPACE_LISTING = (
 )
 
 NODES = checks.list_of(checks.text())
-SEND_FIELDS = (
-    Field("node", checks.text(at_least=1), required=True),
-    Field("input", checks.anything),
-)
-
-
-def target(value: Any, path: str) -> Any:
-    """Check where a command goes: the name of a node, or a node with an input of its own."""
-    if isinstance(value, dict):
-        checks.read_fields(value, SEND_FIELDS, path)
-    elif not isinstance(value, str):
-        raise checks.wrong(value, path, 'the name of a node, or {"node", "input"}')
-    return value
-
-
-def goto(value: Any, path: str) -> Any:
-    """Check one such place or several."""
-    return TARGETS(value, path) if isinstance(value, list) else target(value, path)
-
-
-TARGETS = checks.list_of(target)
 CONFIG_FIELDS = (
     Field("configurable", checks.json_object),
     Field("tags", checks.list_of(checks.text())),
     Field("recursion_limit", checks.integer(at_least=1, at_most=10**6)),
     Field("metadata", checks.json_object),
-)
-COMMAND_FIELDS = (
-    Field("resume", checks.anything),
-    Field("update", checks.anything),
-    Field("goto", goto),
 )
 
 
@@ -255,19 +333,33 @@ def config(value: Any, path: str) -> dict[str, Any]:
     return found
 
 
-def command(value: Any, path: str) -> dict[str, Any]:
-    """Check a command; at least one of its parts must be there."""
-    read = checks.read_fields(value, COMMAND_FIELDS, path)
-    if all(part is None for part in read.values()):
-        raise checks.wrong(value, path, 'an object with "resume", "update" or "goto"')
-    found: dict[str, Any] = value
-    return found
-
-
 def nodes(value: Any, path: str) -> Any:
     """Check the names of nodes, or ``"*"`` for all of them."""
     return value if value == "*" else NODES(value, path)
 
+
+NAME = Field("name", checks.text())
+DESCRIPTION = Field("description", checks.text(at_most=10_000))
+ASSISTANT_CREATE = (
+    Field("graph_id", checks.text(at_least=1), required=True),
+    Field("assistant_id", checks.identifier),
+    NAME,
+    DESCRIPTION,
+    Field("config", config, default={}),
+    Field("context", checks.json_object, default={}),
+    METADATA,
+    IF_EXISTS,
+)
+ASSISTANT_UPDATE = (
+    Field("graph_id", checks.text(at_least=1)),
+    NAME,
+    DESCRIPTION,
+    Field("config", config),
+    Field("context", checks.json_object),
+    METADATA,
+)
+VERSION_SEARCH = (METADATA, *page_fields())
+VERSION_CHOICE = (Field("version", checks.integer(at_least=1, at_most=MAX_VERSION), required=True),)
 
 STREAM_MODE = checks.one_or_list_of(checks.one_of(*STREAM_MODES))
 RUN_CREATE = (
@@ -322,4 +414,66 @@ RUNS_CANCEL = (
     Field("status", checks.one_of("pending", "running", "all")),
 )
 RUN_STATUS = checks.one_of(*RUN_STATUSES)
+RUN_SEARCH = (
+    Field("thread_id", checks.identifier),
+    Field("assistant_id", checks.text(at_least=1)),
+    Field("status", checks.one_or_list_of(RUN_STATUS)),
+    METADATA,
+    *page_fields(),
+    select_field(RUN_SELECTED),
+)
+
+# What a cron's runs are asked for: fields of a run, kept as they were given.
+CRON_RUN_NAMES = (
+    "input",
+    "command",
+    "config",
+    "context",
+    "stream_mode",
+    "stream_subgraphs",
+    "stream_resumable",
+    "interrupt_before",
+    "interrupt_after",
+    "multitask_strategy",
+    "durability",
+    "checkpoint_during",
+    "webhook",
+)
+CRON_RUN = tuple(
+    Field(field.name, field.check) for field in RUN_CREATE if field.name in CRON_RUN_NAMES
+)
+SCHEDULE = checks.text(at_least=1, at_most=LONGEST_SCHEDULE)
+CRON_CREATE = (
+    Field("assistant_id", checks.text(at_least=1), required=True),
+    Field("schedule", SCHEDULE, required=True),
+    Field("timezone", checks.text(at_least=1)),
+    Field("end_time", checks.moment),
+    Field("enabled", checks.boolean, default=True),
+    Field("on_run_completed", checks.one_of("delete", "keep")),
+    METADATA,
+    *CRON_RUN,
+)
+CRON_UPDATE = (
+    Field("schedule", SCHEDULE),
+    Field("timezone", checks.text(at_least=1)),
+    Field("end_time", checks.moment),
+    Field("enabled", checks.boolean),
+    Field("on_run_completed", checks.one_of("delete", "keep")),
+    METADATA,
+    *CRON_RUN,
+)
+CRON_CLEARABLE = ("timezone", "end_time")  # which ``null`` takes away
+CRON_COUNT = (
+    Field("assistant_id", checks.text(at_least=1)),
+    Field("thread_id", checks.identifier),
+    METADATA,
+)
+CRON_SEARCH = (
+    *CRON_COUNT,
+    Field("enabled", checks.boolean),
+    *page_fields(),
+    Field("sort_by", checks.one_of(*get_args(CronSort)), default="created_at"),
+    SORT_ORDER,
+    select_field(CRON_FIELDS),
+)
 CANCEL_ACTION = checks.one_of(*get_args(CancelAction))

@@ -40,6 +40,30 @@ class Call:
         """
         return checks.identifier(self.request.path_params[name], name)
 
+    def assistant(self) -> str:
+        """Return the assistant's id of the path: where that names a graph, its default one's.
+
+        Raises:
+            InvalidFieldError: It is neither a graph's name nor a UUID.
+        """
+        given = self.text("assistant_id")
+        return self.services.assistants.default_id(given) or self.ident("assistant_id")
+
+    def assistant_of(self, given: str, path: str) -> str:
+        """Return the assistant's id that a body gives, likewise.
+
+        Raises:
+            InvalidFieldError: It is neither a graph's name nor a UUID.
+        """
+        found = self.services.assistants.default_id(given) or checks.as_uuid(given)
+        if found is None:
+            raise InvalidFieldError(
+                path,
+                f"no graph is named {checks.shown(given)}; expected the UUID of an assistant or "
+                "the name of a graph of this server",
+            )
+        return found
+
     def text(self, name: str) -> str:
         """Return a text of the path.
 

@@ -9,6 +9,7 @@ import json
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from threadkeep.errors import InvalidRequestError
@@ -115,6 +116,15 @@ def json_object(value: Any, path: str) -> dict[str, Any]:
 def anything(value: Any, path: str) -> Any:
     """Let any JSON value pass."""
     return value
+
+
+def moment(value: Any, path: str) -> datetime:
+    """Check a time with its date and return it in UTC; without an offset it is UTC."""
+    try:
+        found = datetime.fromisoformat(text(at_most=64)(value, path))
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise wrong(value, path, "a time of ISO 8601, like 2030-01-31T09:00:00Z") from error
 
 
 def identifier(value: Any, path: str) -> str:

@@ -20,11 +20,11 @@ from threadkeep.server.sse import (
     body_of,
     parse_last_event_id,
 )
-from threadkeep.server.wire import JSON_TYPE, json_response, page_response, pick
+from threadkeep.server.wire import JSON_TYPE, json_response, page_response
 from threadkeep.services.runs import RunStream
 
 ON_THREAD = "thread_id"  # the part of the path that stateless runs have not
-RUN_FIELD_NAMES = checks.one_of(*wire.RUN_FIELDS)
+RUN_FIELD_NAMES = checks.one_of(*wire.RUN_SELECTED)
 STREAM_MODE = checks.one_of(*STREAM_MODES)
 
 
@@ -60,7 +60,7 @@ async def stream(call: Call) -> ASGIApp:
 
 async def join(call: Call) -> ASGIApp:
     """Answer with the values a run ends with, once it has."""
-    run = await call.services.runs.get(call.ident("thread_id"), call.ident("run_id"))
+    run = await call.services.runs.get(_thread(call), call.ident("run_id"))
     begun: asyncio.Future[Run] = asyncio.get_running_loop().create_future()
     begun.set_result(run)
     ending = asyncio.create_task(call.services.runs.join(run.thread_id, run.run_id))
@@ -70,7 +70,7 @@ async def join(call: Call) -> ASGIApp:
 async def join_stream(call: Call) -> ASGIApp:
     """Answer with a run's events, from now or from where a client left off."""
     opened = await call.services.runs.join_stream(
-        call.ident("thread_id"),
+        _thread(call),
         call.ident("run_id"),
         after=parse_last_event_id(call.request.headers.get("last-event-id")),
         modes=call.query_list("stream_mode", STREAM_MODE) or (),
@@ -84,26 +84,46 @@ async def list_runs(call: Call) -> ASGIApp:
     limit, offset = call.page(limit=bodies.PAGE_LIMIT)
     status = call.query("status", bodies.RUN_STATUS)
     select = call.query_list("select", RUN_FIELD_NAMES)
+    thread_id = call.ident("thread_id")
     listing = await call.services.runs.list(
         RunQuery(
-            thread_id=call.ident("thread_id"),
+            thread_id=thread_id,
             statuses=None if status is None else (status,),
             limit=limit,
             offset=offset,
         )
     )
-    return page_response([pick(wire.run(row), select) for row in listing.rows], listing)
+    if not listing.total:
+        await call.services.threads.get(thread_id)  # or there is none to list runs of
+    return page_response([wire.selected_run(row, select) for row in listing.rows], listing)
+
+
+async def search(call: Call) -> ASGIApp:
+    """Read a page of runs, of any thread, newest first."""
+    body = await call.body(bodies.RUN_SEARCH)
+    assistant_id = body["assistant_id"]
+    listing = await call.services.runs.list(
+        RunQuery(
+            thread_id=body["thread_id"],
+            assistant_id=assistant_id and call.assistant_of(assistant_id, "assistant_id"),
+            statuses=body["status"],
+            metadata=body["metadata"],
+            limit=body["limit"],
+            offset=body["offset"],
+        )
+    )
+    return page_response([wire.selected_run(row, body["select"]) for row in listing.rows], listing)
 
 
 async def get(call: Call) -> ASGIApp:
     """Read a run."""
-    found = await call.services.runs.get(call.ident("thread_id"), call.ident("run_id"))
+    found = await call.services.runs.get(_thread(call), call.ident("run_id"))
     return json_response(wire.run(found))
 
 
 async def delete(call: Call) -> ASGIApp:
     """Delete a run; one in flight is stopped first."""
-    await call.services.runs.delete(call.ident("thread_id"), call.ident("run_id"))
+    await call.services.runs.delete(_thread(call), call.ident("run_id"))
     return Response(status_code=204)
 
 
@@ -111,7 +131,7 @@ async def cancel(call: Call) -> ASGIApp:
     """Stop a run."""
     is_waiting = call.flag("wait")
     run = await call.services.runs.cancel(
-        call.ident("thread_id"),
+        _thread(call),
         call.ident("run_id"),
         action=call.query("action", bodies.CANCEL_ACTION, default="interrupt"),
         wait=is_waiting,
@@ -144,14 +164,15 @@ def _request(call: Call, given: Any, *, path: str = "") -> RunRequest:
         InvalidFieldError: It does not fit, or names no assistant that could exist.
     """
     body = checks.read_fields(given, bodies.RUN_CREATE, path)
-    has_thread = ON_THREAD in call.request.path_params
     exits = body["durability"] is None and body["checkpoint_during"] is False
     place = body["checkpoint"]
     if body["checkpoint_id"] is not None:
         place = {**(place or {}), "checkpoint_id": body["checkpoint_id"]}
     return RunRequest(
-        assistant_id=_assistant(call, body["assistant_id"], path),
-        thread_id=call.ident(ON_THREAD) if has_thread else None,
+        assistant_id=call.assistant_of(
+            body["assistant_id"], f"{path}.assistant_id" if path else "assistant_id"
+        ),
+        thread_id=_thread(call),
         checkpoint=place,
         durability="exit" if exits else body["durability"] or "async",
         thread_status_in=body["if_thread_status"],
@@ -159,17 +180,9 @@ def _request(call: Call, given: Any, *, path: str = "") -> RunRequest:
     )
 
 
-def _assistant(call: Call, given: str, path: str) -> str:
-    if call.services.assistants.default_id(given) is not None:
-        return given
-    found = checks.as_uuid(given)
-    if found is None:
-        raise InvalidFieldError(
-            f"{path}.assistant_id" if path else "assistant_id",
-            f"no graph is named {checks.shown(given)}; expected the UUID of an assistant or the "
-            "name of a graph of this server",
-        )
-    return found
+def _thread(call: Call) -> str | None:
+    """Return the thread of the path; ``None`` for a path that begins with the run."""
+    return call.ident(ON_THREAD) if ON_THREAD in call.request.path_params else None
 
 
 async def _end_of(

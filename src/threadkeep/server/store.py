@@ -1,11 +1,14 @@
 """Long-term memory items over HTTP."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from threadkeep.server import bodies, checks, wire
 from threadkeep.server.call import Call
-from threadkeep.server.wire import json_response
+from threadkeep.server.wire import NEXT_HEADER, json_response
 
 
 async def put(call: Call) -> ASGIApp:
@@ -43,29 +46,39 @@ async def delete(call: Call) -> ASGIApp:
 async def search(call: Call) -> ASGIApp:
     """Read a page of the items below a namespace."""
     body = await call.body(bodies.ITEM_SEARCH)
+    bound = min(body["limit"], call.options.max_page_size)
     found = await call.services.items.search(
         tuple(body["namespace_prefix"]),
         query=body["query"],
         filter=body["filter"],
-        limit=body["limit"],
+        limit=bound,
         offset=body["offset"],
         refresh_ttl=body["refresh_ttl"],
         mode=body["mode"],
     )
-    return json_response({"items": [wire.item(row) for row in found]})
+    headers = _cut(body, len(found), bound)
+    return json_response({"items": [wire.item(row) for row in found]}, headers=headers)
 
 
 async def list_namespaces(call: Call) -> ASGIApp:
     """Read a page of the distinct namespaces."""
     body = await call.body(bodies.NAMESPACE_LISTING)
+    bound = min(body["limit"], call.options.max_page_size)
     found = await call.services.items.list_namespaces(
         prefix=_labels(body["prefix"]),
         suffix=_labels(body["suffix"]),
         max_depth=body["max_depth"],
-        limit=body["limit"],
+        limit=bound,
         offset=body["offset"],
     )
-    return json_response({"namespaces": [list(namespace) for namespace in found]})
+    headers = _cut(body, len(found), bound)
+    return json_response({"namespaces": [list(each) for each in found]}, headers=headers)
+
+
+def _cut(body: Mapping[str, Any], found: int, bound: int) -> dict[str, str]:
+    """Say where a page goes on that the server's own bound may have cut."""
+    is_cut = found == bound < body["limit"]
+    return {NEXT_HEADER: str(body["offset"] + found)} if is_cut else {}
 
 
 def _labels(given: list[str] | None) -> tuple[str, ...] | None:

@@ -1,16 +1,19 @@
 """Threads and their states over HTTP."""
 
+from collections.abc import Collection, Mapping
 from typing import Any, get_args
 
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from threadkeep.model.queries import ThreadField, ThreadQuery
+from threadkeep.model.threads import Thread
 from threadkeep.model.unset import UNSET
+from threadkeep.rules.extraction import Path, follow
 from threadkeep.server import bodies, checks, wire
 from threadkeep.server.bodies import read_body
 from threadkeep.server.call import Call
-from threadkeep.server.wire import json_response, page_response, pick
+from threadkeep.server.wire import NEXT_HEADER, json_response, page_response, pick
 from threadkeep.services.state import HISTORY_LIMIT
 
 INCLUDED = checks.one_of("ttl")
@@ -24,6 +27,7 @@ async def create(call: Call) -> ASGIApp:
         metadata=body["metadata"],
         ttl_minutes=body["ttl"],
         if_exists=body["if_exists"],
+        supersteps=body["supersteps"],
     )
     return json_response(wire.thread(made))
 
@@ -62,10 +66,21 @@ async def delete(call: Call) -> ASGIApp:
 async def search(call: Call) -> ASGIApp:
     """Read a page of threads; their values only when they are selected."""
     body = await call.body(bodies.THREAD_SEARCH)
-    select, _ = body.pop("select"), body.pop("extract")
-    read = None if select is None else [name for name in get_args(ThreadField) if name in select]
+    select, extract = body.pop("select"), body.pop("extract")
+    needed = None if select is None else {*select, *(path[0] for path in extract.values())}
+    read = None if needed is None else [name for name in get_args(ThreadField) if name in needed]
     listing = await call.services.threads.search(ThreadQuery(**body, select=read))
-    return page_response([pick(wire.thread(row), select) for row in listing.rows], listing)
+    return page_response([_found(row, select, extract) for row in listing.rows], listing)
+
+
+def _found(
+    row: Thread, select: Collection[str] | None, extract: Mapping[str, Path]
+) -> Mapping[str, Any]:
+    shown = wire.thread(row)
+    chosen = pick(shown, select)
+    if not extract:
+        return chosen
+    return {**chosen, "extracted": {name: follow(shown, path) for name, path in extract.items()}}
 
 
 async def count(call: Call) -> ASGIApp:
@@ -74,27 +89,47 @@ async def count(call: Call) -> ASGIApp:
     return json_response(await call.services.threads.count(ThreadQuery(**body)))
 
 
+async def copy(call: Call) -> ASGIApp:
+    """Make a thread like another one."""
+    return json_response(wire.thread(await call.services.threads.copy(call.ident("thread_id"))))
+
+
+async def prune(call: Call) -> ASGIApp:
+    """Delete threads, or what is old of them."""
+    body = await call.body(bodies.THREAD_PRUNE)
+    pruned = await call.services.threads.prune(body["thread_ids"], body["strategy"])
+    return json_response({"pruned_count": pruned})
+
+
 async def get_state(call: Call) -> ASGIApp:
     """Read a thread's newest state."""
-    return await _state(call, None, subgraphs=call.flag("subgraphs"))
+    return await _state(call, None, subgraphs=call.flag("subgraphs"), parts=_parts(call))
 
 
 async def get_state_at(call: Call) -> ASGIApp:
     """Read a thread's state at one checkpoint of the root graph."""
     place = {"checkpoint_id": call.text("checkpoint_id")}
-    return await _state(call, place, subgraphs=call.flag("subgraphs"))
+    return await _state(call, place, subgraphs=call.flag("subgraphs"), parts=_parts(call))
 
 
 async def post_state_at(call: Call) -> ASGIApp:
     """Read a thread's state at one checkpoint of any of its graphs."""
     body = await call.body(bodies.STATE_AT)
-    return await _state(call, body["checkpoint"], subgraphs=body["subgraphs"])
+    place, subgraphs = body["checkpoint"], body["subgraphs"]
+    return await _state(call, place, subgraphs=subgraphs, parts=body["select"])
 
 
-async def _state(call: Call, place: Any, *, subgraphs: bool) -> ASGIApp:
+async def _state(
+    call: Call, place: Any, *, subgraphs: bool, parts: Collection[str] | None
+) -> ASGIApp:
     thread_id = call.ident("thread_id")
     found = await call.services.state.get(thread_id, checkpoint=place, subgraphs=subgraphs)
-    return json_response(wire.no_state(thread_id) if found is None else wire.state(found))
+    shown = wire.no_state(thread_id) if found is None else wire.state(found)
+    return json_response(wire.state_parts(shown, parts))
+
+
+def _parts(call: Call) -> list[str] | None:
+    return call.query_list("select", bodies.state_part)
 
 
 async def update_state(call: Call) -> ASGIApp:
@@ -112,16 +147,25 @@ async def update_state(call: Call) -> ASGIApp:
 
 async def post_history(call: Call) -> ASGIApp:
     """Read a thread's states, newest first."""
-    thread_id = call.ident("thread_id")
     body = await call.body(bodies.HISTORY)
-    found = await call.services.state.history(thread_id, **body)
-    return json_response([wire.state(each) for each in found])
+    return await _history(call, **body)
 
 
 async def get_history(call: Call) -> ASGIApp:
     """Read a thread's states, newest first, with limit and start in the query."""
     limit, _ = call.page(limit=HISTORY_LIMIT)
-    found = await call.services.state.history(
-        call.ident("thread_id"), limit=limit, before=call.query("before", bodies.before)
-    )
-    return json_response([wire.state(each) for each in found])
+    before = call.query("before", bodies.before)
+    return await _history(call, limit=limit, before=before, select=_parts(call))
+
+
+async def _history(
+    call: Call, *, limit: int, select: Collection[str] | None, **given: Any
+) -> ASGIApp:
+    """Answer with states; where the server's own bound cut them, say behind which they go on."""
+    thread_id, bound = call.ident("thread_id"), min(limit, call.options.max_page_size)
+    found = await call.services.state.history(thread_id, limit=bound, **given)
+    shown = [wire.state(each) for each in found]
+    headers = {}
+    if len(shown) == bound < limit:
+        headers[NEXT_HEADER] = shown[-1]["checkpoint_id"]
+    return json_response([wire.state_parts(each, select) for each in shown], headers=headers)

@@ -8,6 +8,7 @@ from starlette.responses import Response
 
 from threadkeep.engine.json import encode, interrupts_json
 from threadkeep.model.assistants import Assistant
+from threadkeep.model.crons import Cron
 from threadkeep.model.queries import Listing
 from threadkeep.model.runs import Run
 from threadkeep.model.threads import Thread
@@ -55,6 +56,24 @@ RUN_FIELDS = (
     "created_at",
     "updated_at",
 )
+RUN_SELECTED = (*RUN_FIELDS, "cancel_reason")  # what of a run may be asked for
+CRON_FIELDS = (
+    "cron_id",
+    "assistant_id",
+    "thread_id",
+    "user_id",
+    "end_time",
+    "schedule",
+    "timezone",
+    "payload",
+    "next_run_date",
+    "metadata",
+    "on_run_completed",
+    "enabled",
+    "created_at",
+    "updated_at",
+)
+VERSION_FIELDS = tuple(name for name in ASSISTANT_FIELDS if name != "updated_at")
 STATE_FIELDS = (
     "values",
     "next",
@@ -95,6 +114,11 @@ def assistant(row: Assistant) -> dict[str, Any]:
     return shown | {"config": redact_config(row.config), "context": redact_keys(row.context)}
 
 
+def version(row: Assistant) -> dict[str, Any]:
+    """Return one version of an assistant as on the wire."""
+    return dict(pick(assistant(row), VERSION_FIELDS))
+
+
 def thread(row: Thread) -> dict[str, Any]:
     """Return a thread as on the wire."""
     shown = {name: getattr(row, name) for name in THREAD_FIELDS}
@@ -116,6 +140,19 @@ def run(row: Run) -> dict[str, Any]:
     """Return a run as on the wire."""
     shown = {name: getattr(row, name) for name in RUN_FIELDS}
     return shown | {"kwargs": redact_kwargs(row.kwargs)}
+
+
+def selected_run(row: Run, fields: Collection[str] | None) -> Mapping[str, Any]:
+    """Return the selected fields of a run; without a selection as ``run``."""
+    if fields is None:
+        return run(row)
+    return pick(run(row) | {"cancel_reason": row.reason}, fields)
+
+
+def cron(row: Cron) -> dict[str, Any]:
+    """Return a cron as on the wire."""
+    shown = {name: getattr(row, name) for name in CRON_FIELDS}
+    return shown | {"payload": redact_kwargs(row.payload)}
 
 
 def item(row: Item) -> dict[str, Any]:
@@ -145,6 +182,19 @@ def state(snapshot: "StateSnapshot") -> dict[str, Any]:
         "checkpoint_id": here and here["checkpoint_id"],
         "parent_checkpoint_id": parent and parent["checkpoint_id"],
     }
+
+
+def state_parts(shown: Mapping[str, Any], parts: Collection[str] | None) -> Mapping[str, Any]:
+    """Return the selected parts of a state; ``values.<key>`` keeps that key alone of the values."""
+    if parts is None:
+        return shown
+    found = {name: shown[name] for name in shown if name in parts}
+    keys = [part.removeprefix("values.") for part in parts if part.startswith("values.")]
+    values = shown["values"]
+    if keys and "values" not in found:
+        has_keys = isinstance(values, Mapping)
+        found["values"] = {key: values[key] for key in keys if has_keys and key in values}
+    return found
 
 
 def no_state(thread_id: str) -> dict[str, Any]:

@@ -4,8 +4,9 @@ LangGraph computes all of it from the checkpoints, so the thread's graph is need
 run used, else the one its metadata names under ``graph_id``.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+import importlib
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ from threadkeep.errors import (
     ThreadBusyError,
     ThreadkeepError,
 )
+from threadkeep.model.requests import StateUpdate
 from threadkeep.model.threads import Thread, ThreadState
 from threadkeep.ports.resources import ThreadRepo
 from threadkeep.services.updates import Updates
@@ -164,16 +166,36 @@ class StateService:
             raise ThreadBusyError(thread_id)
         async with self._graph(thread, purpose="threads.update") as graph:
             if graph is None:
-                raise InvalidRequestError(
-                    f"thread {thread_id!r} belongs to no graph yet, so its state has no shape; "
-                    "run a graph on it first, or set metadata.graph_id"
-                )
+                raise _shapeless(thread_id)
             if (checkpoint or {}).get("checkpoint_id") is not None:
                 await _check_present(graph, _config(thread_id, checkpoint))
             written = await _write(graph, _config(thread_id, checkpoint), values, as_node)
             head = await _read(graph, _config(thread_id, None), subgraphs=False)
         await self._threads.record_state(thread_id, _left(head))
         return written
+
+    async def replay(self, thread_id: str, supersteps: Sequence[Sequence[StateUpdate]]) -> Thread:
+        """Change a thread's state by several supersteps, as if nodes had answered.
+
+        Args:
+            supersteps: One after another, each with what its nodes answered at once.
+
+        Returns:
+            The thread as the last superstep left it.
+
+        Raises:
+            InvalidRequestError: As ``update``; what came before the one refused is written.
+            NotFoundError: No such thread, or its graph is not served any more.
+        """
+        async with self._updates.of(thread_id):
+            thread = await self._thread(thread_id)
+            async with self._graph(thread, purpose="threads.update") as graph:
+                if graph is None:
+                    raise _shapeless(thread_id)
+                config = _config(thread_id, None)
+                await _write_steps(graph, config, supersteps)
+                head = await _read(graph, config, subgraphs=False)
+            return await self._threads.record_state(thread_id, _left(head))
 
     async def with_values(self, thread: Thread) -> Thread:
         """Return a thread with the values of its head, where its row is too small for them."""
@@ -251,13 +273,48 @@ async def _check_present(graph: "Graph", config: "RunnableConfig") -> None:
 async def _write(
     graph: "Graph", config: "RunnableConfig", values: Any, as_node: str | None
 ) -> "RunnableConfig":
-    # Reducers and writers are the graph's own code, fed with the caller's values: whatever they
-    # raise says that the values do not fit.
-    try:
+    with _refusals():
         return await graph.aupdate_state(config, values, as_node)
+
+
+async def _write_steps(
+    graph: "Graph", config: "RunnableConfig", supersteps: Sequence[Sequence[StateUpdate]]
+) -> None:
+    pregel = importlib.import_module("langgraph.types")
+    inputs = importlib.import_module("threadkeep.engine.inputs")
+    with _refusals():
+        steps = [
+            [
+                pregel.StateUpdate(
+                    each.values if each.command is None else inputs.command_of(each.command),
+                    each.as_node,
+                )
+                for each in updates
+            ]
+            for updates in supersteps
+        ]
+        await graph.abulk_update_state(config, steps)
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Tell the caller what a graph makes of an update.
+
+    Reducers and writers are the graph's own code, fed with the caller's values: whatever they
+    raise says that the values do not fit.
+    """
+    try:
+        yield
     except ThreadkeepError:
         raise
     except Exception as error:
         raise InvalidRequestError(
             f"the graph refuses the update: {type(error).__name__}: {error}"
         ) from error
+
+
+def _shapeless(thread_id: str) -> InvalidRequestError:
+    return InvalidRequestError(
+        f"thread {thread_id!r} belongs to no graph yet, so its state has no shape; run a graph on "
+        "it first, or set metadata.graph_id"
+    )

@@ -11,6 +11,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from threadkeep.engine.identifiers import new_id
 from threadkeep.errors import AlreadyExistsError, NotFoundError, NotSupportedError
 from threadkeep.model.queries import Listing, ThreadQuery
+from threadkeep.model.requests import StateUpdate
 from threadkeep.model.threads import NewThread, Thread
 from threadkeep.model.unset import UNSET, Unset
 from threadkeep.ports.resources import ThreadRepo
@@ -44,23 +45,30 @@ class ThreadService:
         metadata: Mapping[str, Any],
         ttl_minutes: float | None = None,
         if_exists: IfExists = "raise",
+        supersteps: Sequence[Sequence[StateUpdate]] = (),
     ) -> Thread:
         """Make an idle thread.
 
         Args:
             thread_id: Its id; a new one without.
             if_exists: Whether a thread that has the id already is an error or the answer.
+            supersteps: What its state is made by; its metadata names the graph then. A thread
+                whose supersteps are refused is not made.
 
         Raises:
             AlreadyExistsError: The id is taken, and ``if_exists`` is ``raise``.
+            InvalidRequestError: The graph refuses a superstep, or none is named.
         """
         new = NewThread(thread_id or new_id(), metadata, ttl_minutes)
         try:
-            return await self._threads.create(new)
+            made = await self._threads.create(new)
         except AlreadyExistsError:
             if if_exists == "raise":
                 raise
             return await self.get(new.thread_id)
+        if not supersteps:
+            return made
+        return await asyncio.shield(self._replayed(new.thread_id, supersteps))
 
     async def get(self, thread_id: str) -> Thread:
         """Read a thread with its values, also those its row is too small for.
@@ -165,6 +173,15 @@ class ThreadService:
                     await self.delete(thread_id)
                     deleted += 1
         return deleted
+
+    async def _replayed(
+        self, thread_id: str, supersteps: Sequence[Sequence[StateUpdate]]
+    ) -> Thread:
+        try:
+            return await self._state.with_values(await self._state.replay(thread_id, supersteps))
+        except BaseException:
+            await self._delete(thread_id)
+            raise
 
     async def _copy(self, thread_id: str, copy_id: str) -> Thread:
         source = await self._threads.get(thread_id)
