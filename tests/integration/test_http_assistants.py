@@ -12,6 +12,7 @@ from tests.integration.http_graphs import graphs
 GRAPHS = sorted(graphs())
 NAMESPACE = UUID("6ba7b821-9dad-11d1-80b4-00c04fd430c8")  # LangGraph's server makes the same ids
 ECHO = str(uuid5(NAMESPACE, "echo"))
+SYSTEM: Any = {"created_by": "system"}
 MESSAGE_KEYS = {"messages"}
 
 
@@ -23,19 +24,23 @@ def test_a_server_says_that_it_is_there_and_what_it_is(http: httpx.Client) -> No
 
 
 def test_each_graph_is_an_assistant(client: SyncLangGraphClient) -> None:
-    found = client.assistants.search(limit=100, sort_by="graph_id", sort_order="asc")
+    found = client.assistants.search(
+        metadata=SYSTEM, limit=100, sort_by="graph_id", sort_order="asc"
+    )
     assert [row["graph_id"] for row in found] == GRAPHS
     echo = client.assistants.get(ECHO)
     assert echo in found
     assert (echo["name"], echo["version"]) == ("echo", 1)
-    assert echo["metadata"] == {"created_by": "system"}
-    assert client.assistants.count() == len(GRAPHS)
-    assert client.assistants.count(graph_id="echo") == 1
+    assert echo["metadata"] == SYSTEM
+    assert client.assistants.count(metadata=SYSTEM) == len(GRAPHS)
+    assert client.assistants.count(metadata=SYSTEM, graph_id="echo") == 1
 
 
 def test_assistants_are_found_by_graph_name_and_label(client: SyncLangGraphClient) -> None:
-    assert [a["assistant_id"] for a in client.assistants.search(graph_id="echo")] == [ECHO]
-    assert [a["assistant_id"] for a in client.assistants.search(name="echo")] == [ECHO]
+    queries: list[Any] = [{"graph_id": "echo"}, {"name": "ECH"}]
+    for query in queries:
+        found: Any = client.assistants.search(metadata=SYSTEM, **query)
+        assert [row["assistant_id"] for row in found] == [ECHO]
     assert client.assistants.search(metadata={"created_by": "nobody"}) == []
 
 
@@ -78,7 +83,7 @@ def test_subgraphs_are_described_and_drawn(client: SyncLangGraphClient) -> None:
 async def test_the_awaiting_client_does_the_same(async_client: LangGraphClient) -> None:
     assistants = async_client.assistants
     assert (await assistants.get(ECHO))["graph_id"] == "echo"
-    assert len(await assistants.search(limit=100)) == await assistants.count()
+    assert len(await assistants.search(metadata=SYSTEM)) == await assistants.count(metadata=SYSTEM)
     schemas: Any = await assistants.get_schemas(ECHO)
     assert schemas["graph_id"] == "echo"
     drawing: Any = await assistants.get_graph(ECHO, xray=1)

@@ -1,6 +1,6 @@
 """Threads made from others or from supersteps, pruned, and read in part."""
 
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
 import httpx
@@ -19,31 +19,36 @@ def run_thread(client: SyncLangGraphClient, *tags: str, **metadata: Any) -> str:
     return thread_id
 
 
+def copied(client: SyncLangGraphClient, thread_id: str) -> Any:
+    """Copy a thread; the client says that it answers nothing, and answers the new one."""
+    return cast(Any, client.threads.copy)(thread_id)
+
+
 def test_a_copy_has_state_and_history_and_goes_its_own_way(client: SyncLangGraphClient) -> None:
     thread_id = run_thread(client, "a", "b", team="x")
-    copy: Any = client.threads.copy(thread_id)
+    copy = copied(client, thread_id)
     assert copy["thread_id"] != thread_id
     assert copy["metadata"]["team"] == "x"
     assert copy["values"] == {"log": ["echo:a", "echo:b"], "tag": "b"}
     assert client.runs.list(copy["thread_id"]) == []
     histories = [
-        [state["checkpoint_id"] for state in client.threads.get_history(ident)]
+        [state["checkpoint"]["checkpoint_id"] for state in client.threads.get_history(ident)]
         for ident in (thread_id, copy["thread_id"])
     ]
     assert histories[0] == histories[1]
     client.runs.wait(copy["thread_id"], "echo", input={"tag": "c"})
-    assert client.threads.get_state(thread_id)["values"]["tag"] == "b"
+    assert cast(Any, client.threads.get_state(thread_id))["values"]["tag"] == "b"
     client.threads.delete(thread_id)
-    values: Any = client.threads.get_state(copy["thread_id"])["values"]
+    values = cast(Any, client.threads.get_state(copy["thread_id"]))["values"]
     assert values["log"] == ["echo:a", "echo:b", "echo:c"]
     with pytest.raises(errors.NotFoundError):
-        client.threads.copy(str(uuid4()))
+        copied(client, str(uuid4()))
 
 
 def test_a_copy_of_an_interrupted_thread_is_resumed_alone(client: SyncLangGraphClient) -> None:
     thread_id = client.threads.create()["thread_id"]
     client.runs.wait(thread_id, "asking", input={"tag": "a"})
-    copy: Any = client.threads.copy(thread_id)
+    copy = copied(client, thread_id)
     assert copy["status"] == "interrupted"
     assert copy["interrupts"] == client.threads.get(thread_id)["interrupts"]
     done: Any = client.runs.wait(copy["thread_id"], "asking", command={"resume": "yes"})
@@ -123,12 +128,13 @@ def test_a_search_extracts_what_it_is_asked_for(
 ) -> None:
     thread_id = run_thread(client, "a", "b", **label)
     paths = {"last": "values.log[-1]", "graph": "metadata.graph_id", "none": "values.x[0].y"}
-    (row,) = client.threads.search(metadata=label, select=["thread_id"], extract=paths)
+    found: Any = client.threads.search(metadata=label, select=["thread_id"], extract=paths)
+    (row,) = found
     assert row == {
         "thread_id": thread_id,
         "extracted": {"last": "echo:b", "graph": "echo", "none": None},
     }
-    (whole,) = client.threads.search(metadata=label, extract={"tag": "values.tag"})
+    (whole,) = cast(Any, client.threads.search(metadata=label, extract={"tag": "values.tag"}))
     assert whole["extracted"] == {"tag": "b"}
     assert whole["values"] == {"log": ["echo:a", "echo:b"], "tag": "b"}
 
