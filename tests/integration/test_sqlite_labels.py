@@ -12,7 +12,8 @@ from threadkeep.drivers.sqlite import functions
 from threadkeep.drivers.sqlite.address import Address
 from threadkeep.drivers.sqlite.database import SqliteDatabase
 from threadkeep.drivers.sqlite.resources import SqliteResourceStore
-from threadkeep.model.queries import ThreadQuery
+from threadkeep.model.items import ItemQuery
+from threadkeep.model.queries import RunQuery, ThreadQuery
 from threadkeep.model.runs import Claim, NewRun, Outcome
 from threadkeep.model.threads import NewThread
 from threadkeep.rules.json_text import decode_json
@@ -41,6 +42,14 @@ def labels_of(metadata: dict[str, Any]) -> set[tuple[str, Any]]:
     }
 
 
+def check_labels(connection: sqlite3.Connection, rows: str, labels: str) -> None:
+    """Compare the labels of rows without odd text with what is in them."""
+    for row, text in connection.execute(rows).fetchall():
+        found = set(connection.execute(labels, [row]))
+        if not text.startswith(" ") and "\\u0000" not in text:
+            assert found == labels_of(decode_json(text)), text
+
+
 def check(path: Path) -> None:
     """Compare labels and totals with the rows."""
     with sqlite3.connect(path) as connection:
@@ -62,6 +71,23 @@ def check(path: Path) -> None:
             "WHERE label_thread NOT IN (SELECT thread_id FROM threads)"
         )
         assert connection.execute(orphans).fetchone() == (0,)
+        check_labels(
+            connection,
+            "SELECT position, metadata FROM runs",
+            "SELECT label_key, label_value FROM run_labels WHERE label_position = ?",
+        )
+        check_labels(
+            connection,
+            "SELECT item_id, value FROM items",
+            "SELECT label_key, label_value FROM item_labels WHERE label_item = ?",
+        )
+        for orphans in (
+            "SELECT count(*) FROM run_labels WHERE (label_at, label_position) "
+            "NOT IN (SELECT created_at, position FROM runs)",
+            "SELECT count(*) FROM item_labels WHERE (label_path, label_item) "
+            "NOT IN (SELECT path, item_id FROM items)",
+        ):
+            assert connection.execute(orphans).fetchone() == (0,)
         for kind in ("thread", "run"):
             counted = f"SELECT status, count(*) FROM {kind}s GROUP BY status"
             kept = f"SELECT status, total FROM resource_totals WHERE kind = '{kind}' AND total > 0"
@@ -77,8 +103,17 @@ async def use(store: SqliteResourceStore) -> None:
     await store.threads.update("t1", metadata={"a": "plain"})
     await store.threads.copy("t0", copy_id="copy")
     for number in range(4):
-        new = NewRun(f"r{number}", f"t{number}", "a", {}, thread_metadata={"graph_id": "g"})
+        new = NewRun(
+            f"r{number}",
+            f"t{number}",
+            "a",
+            {},
+            metadata=ODD[number],
+            thread_metadata={"graph_id": "g"},
+        )
         await store.runs.admit(new, claim=OWNER if number % 2 else None)
+        await store.items.put(("n", str(number)), "k", ODD[number])
+        await store.items.put(("n", str(number)), "gone", ODD[number], ttl_minutes=5)
         await store.runs.admit(
             NewRun(f"s{number}", f"t{number}", "a", {}, multitask_strategy="rollback"), claim=None
         )
@@ -88,6 +123,10 @@ async def use(store: SqliteResourceStore) -> None:
     await store.runs.claim(OWNER, limit=1)
     await store.threads.delete("t0")
     await store.runs.delete("r3")
+    await store.runs.admit(NewRun("last", "copy", "a", {}, metadata=ODD[2]), claim=None)
+    await store.items.put(("n", "0"), "k", {"a": "z", "c": True, "i": 1.5, "rank": 7})
+    await store.items.put(("n", "1"), "k", ODD[1])
+    await store.items.delete(("n", "2"), "gone")
 
 
 def test_labels_and_totals_follow_the_rows(path: Path) -> None:
@@ -113,6 +152,8 @@ def test_rows_of_a_file_of_before_are_labelled_and_counted(path: Path, tmp_path:
             connection.execute(f"DROP TRIGGER {name}")
         for sql in (
             "DROP TABLE thread_labels",
+            "DROP TABLE run_labels",
+            "DROP TABLE item_labels",
             "DROP TABLE resource_totals",
             "DROP INDEX runs_of_status",
             "DROP INDEX runs_of_assistant",
@@ -147,7 +188,7 @@ def test_rows_of_a_file_of_before_are_labelled_and_counted(path: Path, tmp_path:
         ({"\0": 1}, ["t1"]),
     ],
 )
-def test_a_label_finds_what_the_rule_finds(
+def test_a_label_of_a_thread_finds_what_the_rule_finds(
     path: Path, wanted: dict[str, Any], found: list[str]
 ) -> None:
     async def search() -> None:
@@ -156,6 +197,86 @@ def test_a_label_finds_what_the_rule_finds(
         for query in (ThreadQuery(metadata=wanted), ThreadQuery(enforced_metadata=wanted)):
             assert [row.thread_id for row in (await store.threads.search(query)).rows] == found
             assert await store.threads.count(query) == len(found)
+
+    database = SqliteDatabase(Address(path))
+    store = SqliteResourceStore(database, clock=ManualClock())
+    asyncio.run(search())
+    database.close()
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        ({"a": "x"}, []),
+        ({"b": 1}, ["last"]),
+        ({"b": 1.0}, ["last"]),
+        ({"b": True}, []),
+        ({"c": "1", "": "empty"}, ["r1"]),
+        ({"c": 1}, []),
+        ({"b": 2**70}, ["r1"]),
+        ({"long": "x" * 1000, "b": 1}, ["last"]),
+        ({"a": "\ud800"}, ["last"]),
+        ({"\0": 1}, ["r1"]),
+        ({"absent": "x"}, []),
+    ],
+)
+def test_a_label_of_a_run_finds_what_the_rule_finds(
+    path: Path, wanted: dict[str, Any], found: list[str]
+) -> None:
+    async def search() -> None:
+        await store.setup()
+        await use(store)
+        for query in (
+            RunQuery(metadata=wanted),
+            RunQuery(metadata=wanted, assistant_id="a"),
+            RunQuery(metadata=wanted, statuses=["pending", "success", "running", "interrupted"]),
+        ):
+            assert [row.run_id for row in (await store.runs.search(query)).rows] == found
+            assert await store.runs.count(query) == len(found)
+
+    database = SqliteDatabase(Address(path))
+    store = SqliteResourceStore(database, clock=ManualClock())
+    asyncio.run(search())
+    database.close()
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        ({"a": "z"}, ["0/k"]),
+        ({"a": "x"}, ["0/gone"]),
+        ({"a": {"$in": ["z", "x"]}}, ["0/gone", "0/k"]),
+        ({"a": {"$in": ["z", None]}}, ["0/k"]),
+        ({"a": {"$in": []}}, []),
+        ({"c": True}, ["0/gone", "0/k"]),
+        ({"c": {"$in": [True, "1"]}}, ["0/gone", "0/k", "1/gone", "1/k"]),
+        ({"c": 1}, []),
+        ({"b": {"$eq": 1}}, ["0/gone", "2/k"]),
+        ({"b": {"$gt": 1}}, ["1/gone", "1/k"]),
+        ({"b": {"$gte": 2**70}}, ["1/gone", "1/k"]),
+        ({"b": {"$gte": 1, "$lt": 2.5}}, ["0/gone", "2/k"]),
+        ({"i": {"$lte": 1.5}}, ["0/gone", "0/k"]),
+        ({"i": {"$lt": 1.5}}, []),
+        ({"i": {"$gt": 1.4999999999999998}}, ["0/gone", "0/k"]),
+        ({"i": 1.5, "rank": {"$gte": 7}}, ["0/k"]),
+        ({"a": {"$gt": 0}}, []),
+        ({"b": 2**70}, ["1/gone", "1/k"]),
+        ({"long": "x" * 1000}, ["2/k"]),
+        ({"a": "\ud800"}, ["2/k"]),
+        ({"\0": 1}, ["1/gone", "1/k"]),
+        ({"a.b": 1, 'q"': "q"}, ["1/gone", "1/k"]),
+    ],
+)
+def test_a_label_of_an_item_finds_what_the_rule_finds(
+    path: Path, wanted: dict[str, Any], found: list[str]
+) -> None:
+    async def search() -> None:
+        await store.setup()
+        await use(store)
+        for prefix in ((), ("n",), ("n", "0")):
+            rows = (await store.items.search(ItemQuery(prefix, wanted))).rows
+            expected = [each for each in found if prefix != ("n", "0") or each.startswith("0")]
+            assert sorted(f"{row.namespace[1]}/{row.key}" for row in rows) == expected
 
     database = SqliteDatabase(Address(path))
     store = SqliteResourceStore(database, clock=ManualClock())

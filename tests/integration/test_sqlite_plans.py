@@ -171,6 +171,35 @@ SEARCHES = [
 ]
 
 
+def test_runs_of_a_label_are_read_in_order_and_only_ties_are_sorted(
+    connection: sqlite3.Connection,
+) -> None:
+    query = RunQuery(metadata={"user": "u"}, assistant_id="a")
+    steps = plan(connection, "search_runs", runs_where(query, SQLITE))
+    label = "SEARCH run_labels USING PRIMARY KEY (label_key=? AND label_value=?)"
+    assert steps[0] == label, steps
+    assert "USE TEMP B-TREE FOR ORDER BY" not in steps
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        ItemQuery((), {"kind": "a"}),
+        ItemQuery((), {"kind": {"$in": ["a", "b"]}}),
+        ItemQuery((), {"rank": {"$gt": 5}}),
+        ItemQuery(("n",), {"kind": "a", "rank": {"$gt": 5}}),
+    ],
+    ids=str,
+)
+def test_a_filter_reads_the_items_that_its_labels_find(
+    connection: sqlite3.Connection, query: ItemQuery
+) -> None:
+    for name in ("search_items", "count_items"):
+        steps = plan(connection, name, items_where(query, SQLITE, NOW))
+        assert any("SEARCH items USING INTEGER PRIMARY KEY" in step for step in steps), steps
+        assert any("SEARCH item_labels USING PRIMARY KEY" in step for step in steps), steps
+
+
 @pytest.mark.parametrize(("name", "where", "index"), SEARCHES, ids=lambda value: str(value)[:40])
 def test_a_search_reads_in_order(
     connection: sqlite3.Connection, name: str, where: Conditions, index: str

@@ -68,6 +68,10 @@ class Dialect(Protocol):
         """Do the same for runs."""
         ...
 
+    def read_items(self, where: "Conditions", query: ItemQuery) -> None:
+        """Add what spares a search for items most of them; its filter is added anyway."""
+        ...
+
     def be_one_of(self, where: "Conditions", column: str, values: Sequence[str]) -> None:
         """Add that a text column is one of some texts."""
         ...
@@ -213,7 +217,8 @@ def runs_where(query: RunQuery, dialect: Dialect) -> Conditions:
     where.one_of("status", query.statuses)
     where.owned(query.enforced_metadata, of_one_thread=query.thread_id is not None)
     where.contain("metadata", query.metadata)
-    where.order_by("created_at", "run_id", "desc")
+    if not where.order:
+        where.order_by("created_at", "run_id", "desc")
     return where
 
 
@@ -244,6 +249,7 @@ def items_where(query: ItemQuery, dialect: Dialect, now: datetime) -> Conditions
     where = Conditions(dialect)
     where.below("path", query.prefix)
     where.live("expires_at", now)
+    dialect.read_items(where, query)
     where.match("value", query.filter)
     where.order = 'updated_at DESC, path, "key"'
     return where

@@ -9,11 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from threadkeep.drivers.sql.database import One
+from threadkeep.drivers.sql.rows import AFTER_LABELS, path_of
 from threadkeep.drivers.sql.where import Conditions
-from threadkeep.model.items import NamespaceQuery
+from threadkeep.model.items import ItemQuery, NamespaceQuery
 from threadkeep.model.queries import RunQuery, ThreadQuery
 from threadkeep.rules.identifiers import is_plain
-from threadkeep.rules.item_filter import Condition
+from threadkeep.rules.item_filter import Condition, parse_filter
 from threadkeep.rules.json_text import json_text
 
 MAX_ENTRIES = 4  # comparisons before a rule; the first few spare the most rows
@@ -42,6 +43,25 @@ _OWNED_EXACTLY = """runs.thread_id IN (
 _IS_CONTAINED = """(label_is_exact OR (
     SELECT json_contains(metadata, :label_wanted) FROM threads WHERE thread_id = label_thread
 ))"""
+_RUN_IS_CONTAINED = """(label_is_exact OR (
+    SELECT json_contains(metadata, :label_wanted) FROM runs WHERE position = label_position
+))"""
+
+_LABELLED = """{column} IN (
+    SELECT label_item FROM item_labels WHERE label_key = :{name}_key AND {test}{below}
+)"""
+_BELOW = " AND label_path >= :{name}_low AND label_path < :{name}_high"
+_AMONG = "label_value IN (SELECT value FROM json_each(:{name}))"
+_IS_LABEL = "label_value = :{name}"
+# Numbers come before every text. A bound lets a little more through: SQLite may read a fraction as
+# one of its neighbours, and an integer above 64 bits as the nearest float.
+_RANGES = {
+    "$gt": "label_value >= :{name} AND label_value < ''",
+    "$gte": "label_value >= :{name} AND label_value < ''",
+    "$lt": "label_value <= :{name}",
+    "$lte": "label_value <= :{name}",
+}
+_SLACK = 1e-12  # of a bound
 
 
 class SqliteDialect:
@@ -116,9 +136,41 @@ class SqliteDialect:
 
     def read_runs(self, where: Conditions, query: RunQuery) -> None:
         """See ``Dialect.read_runs``."""
-        others = (query.thread_id, query.assistant_id, query.metadata, query.enforced_metadata)
-        if not any(others):
+        where.source = "runs"
+        others = (query.thread_id, query.assistant_id, query.enforced_metadata)
+        if not any(others) and not query.metadata:
             where.total = _total("run", query.statuses)
+        # The longest: what names one of many is longer than what names one of few.
+        label = max(_labels(query.metadata), key=_length, default=None)
+        if label is None or query.thread_id is not None:
+            return
+        where.source = "run_labels CROSS JOIN runs ON runs.position = label_position"
+        where.add("{column} = :{name}", "label_key", label[0])
+        where.add("{column} = :{name}", "label_value", label[1])
+        where.order_by("label_at", "run_id", "desc")
+        if not any(others) and query.statuses is None and len(query.metadata) == 1:
+            where.counted = f"run_labels WHERE {' AND '.join(where.parts)} AND {_RUN_IS_CONTAINED}"
+            where.parameters["label_wanted"] = json_text(query.metadata)
+
+    def read_items(self, where: Conditions, query: ItemQuery) -> None:
+        """See ``Dialect.read_items``: by the labels of the most telling condition that has some.
+
+        ``item_labels`` holds the single values at the top of each item's value.
+        """
+        parsed = sorted(parse_filter(query.filter), key=_width)
+        for condition in parsed:
+            sought = _sought(condition)
+            # Within a subtree, an order of numbers might pass through all that is outside.
+            if sought is None or (query.prefix and condition.operator not in _SETS):
+                continue
+            test, value = sought
+            below, bounds = "", {}
+            if query.prefix:
+                low = path_of(query.prefix)
+                below, bounds = _BELOW, {"low": low, "high": low + AFTER_LABELS}
+            template = _LABELLED.replace("{test}", test).replace("{below}", below)
+            where.add(template, "items.item_id", value, key=condition.key, **bounds)
+            return
 
     def be_one_of(self, where: Conditions, column: str, values: Sequence[str]) -> None:
         """See ``Dialect.be_one_of``."""
@@ -143,6 +195,45 @@ def _labels(wanted: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield key, b"\x01" if value else b"\x00"
         elif isinstance(value, int) or len(value) <= MAX_LABEL:
             yield key, value
+
+
+_SETS = {"$eq", "$in"}
+
+
+def _length(label: tuple[str, Any]) -> int:
+    return 0 if isinstance(label[1], bytes) else len(str(label[1]))
+
+
+def _width(condition: Condition) -> tuple[bool, int]:
+    """Order conditions by how much they let through, as far as can be told without a look."""
+    return condition.operator not in _SETS, -len(str(condition.operand))
+
+
+def _sought(condition: Condition) -> tuple[str, Any] | None:
+    """Return the test of labels that lets through what a condition may match, and its bound."""
+    key, operator, operand = condition.key, condition.operator, condition.operand
+    if len(key) > MAX_LABEL:
+        return None
+    if operator in _RANGES:
+        return _sought_range(key, operator, operand)
+    if operator not in _SETS:
+        return None
+    values = operand if operator == "$in" else [operand]
+    labels = [label for each in values for _, label in _labels({key: each})]
+    if len(labels) < len(values) or not values:
+        return None
+    if operator == "$eq":
+        return _IS_LABEL, labels[0]
+    flags = any(isinstance(label, bytes) for label in labels)
+    return None if flags else (_AMONG, json_text(labels))
+
+
+def _sought_range(key: str, operator: str, operand: Any) -> tuple[str, Any] | None:
+    is_number = isinstance(operand, (int, float)) and not isinstance(operand, bool)
+    if not is_number or not _PLAIN_KEY.fullmatch(key) or abs(operand) >= MAX_EXACT:
+        return None
+    slack = abs(operand) * _SLACK
+    return _RANGES[operator], operand + (slack if operator.startswith("$lt") else -slack)
 
 
 def _compare(

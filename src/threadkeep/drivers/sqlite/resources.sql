@@ -158,12 +158,15 @@ FROM runs JOIN run_requests USING (position) LEFT JOIN run_leases USING (positio
 WHERE thread_id = :thread_id ORDER BY created_at DESC, run_id DESC LIMIT 1;
 
 -- search_runs --
-SELECT runs.*, kwargs, owner, lease_expires_at
-FROM runs JOIN run_requests USING (position) LEFT JOIN run_leases USING (position)
-WHERE {where} LIMIT :limit OFFSET :offset;
+-- What stands apart is read of the rows of the page only.
+SELECT
+    runs.*, (SELECT kwargs FROM run_requests WHERE position = runs.position) AS kwargs,
+    (SELECT owner FROM run_leases WHERE position = runs.position) AS owner,
+    (SELECT lease_expires_at FROM run_leases WHERE position = runs.position) AS lease_expires_at
+FROM {where} LIMIT :limit OFFSET :offset;
 
 -- count_runs --
-SELECT count(*) AS total FROM runs WHERE {where};
+SELECT count(*) AS total FROM {where};
 
 -- active_runs --
 SELECT runs.*, kwargs, owner, lease_expires_at
