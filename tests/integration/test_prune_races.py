@@ -240,22 +240,6 @@ async def test_a_staged_put_is_seen_by_a_prune_after_it(tmp_path: Path, parent: 
         assert len([one async for one in saver.alist(config())]) == 1
 
 
-@pytest.mark.anyio
-async def test_a_staged_put_after_a_prune_is_whole_or_told(tmp_path: Path) -> None:
-    async for saver in opened(tmp_path):
-        at = chain(saver, [30, 3])
-        await saver.aprune(["t1"])
-        staged = saver.staged()
-        made = checkpoint(expected(30), dict.fromkeys(expected(30), 9))
-        new = await staged.aput(at[1], made, {"source": "loop"}, {})
-        await staged.flush()
-        assert values_of(saver, new) == expected(30)
-        await staged.aput(at[0], checkpoint({}, {}), {"source": "fork"}, {})
-        with pytest.raises(NotFoundError):
-            await staged.flush()
-        assert values_of(saver) == expected(30)
-
-
 def test_another_process_does_not_bring_a_deleted_thread_back(
     saver: DocumentCheckpointSaver,
 ) -> None:

@@ -102,7 +102,8 @@ async def test_nothing_that_follows_a_lost_batch_is_written(
     await staged.flush()
     await lose(impatient, tmp_path, staged.aput_writes(head, [("m", [new]), ("s", large)], "task"))
     made = checkpoint({"m": [old, new], "s": large}, {"m": 2, "s": 2})
-    await staged.aput(head, made, {"source": "loop"}, {"m": 2, "s": 2})
+    with pytest.raises(UnavailableError):
+        await staged.aput(head, made, {"source": "loop"}, {"m": 2, "s": 2})
     with pytest.raises(UnavailableError):
         await staged.flush()
     for reader in (impatient, DocumentCheckpointSaver(impatient._documents)):

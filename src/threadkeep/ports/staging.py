@@ -1,5 +1,6 @@
 """A document store that can take a batch now and commit it a moment later."""
 
+from collections.abc import Callable
 from typing import Protocol
 
 from threadkeep.ports.documents import AsyncDocumentStore, Batch, Inserted, Scope
@@ -61,4 +62,8 @@ class Staged(Protocol):
         Raises:
             StorageError: The backend failed; the batch is not written.
         """
+        ...
+
+    def when_known(self, call: Callable[[], None]) -> None:
+        """Call a function on the staging event loop, once it is known what became of the batch."""
         ...

@@ -2,6 +2,8 @@
 
 import asyncio
 import threading
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
@@ -14,6 +16,8 @@ from threadkeep.checkpoints.known import Known
 from threadkeep.checkpoints.steps import Resume, Steps, arun, perform, run
 from threadkeep.errors import CorruptionError
 from threadkeep.ports.documents import PART_BYTES, AsyncDocumentStore, DocumentStore, Scope
+from threadkeep.savers.staged_run import PlannedTooEarlyError
+from threadkeep.savers.staging import StagedDocuments
 from threadkeep.savers.under_way import WritesUnderWay
 
 T = TypeVar("T")
@@ -50,6 +54,26 @@ class Driving(BaseCheckpointSaver[Any]):
     def _stored(self, steps: Steps[T]) -> Steps[T]:
         """Take steps as they are put to the store."""
         return steps if self._keyring is None else encrypted(steps, self._keyring)
+
+    async def _awrite(self, plan: Callable[[], Steps[None]]) -> None:
+        """Plan a write and carry it out, in a ``staged`` view by staging it.
+
+        It is planned anew where what it relies on had to be, and where that was pruned before the
+        write was committed.
+        """
+        staged = self._async_documents
+        if not isinstance(staged, StagedDocuments):
+            await self._arun(plan())
+            return
+        beneath = staged.beneath
+
+        def again() -> Awaitable[None]:
+            return arun(self._stored(plan()), beneath, self._scope)
+
+        while True:
+            with suppress(PlannedTooEarlyError):
+                await arun(self._stored(plan()), staged.writing(again), self._scope)
+                return
 
     async def _arun(self, steps: Steps[T]) -> T:
         steps = self._stored(steps)

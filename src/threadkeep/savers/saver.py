@@ -35,6 +35,7 @@ from threadkeep.savers.graph_classes import classes_of
 from threadkeep.savers.keys import keys_and_serde
 from threadkeep.savers.leases import lease_of
 from threadkeep.savers.opening import Opening
+from threadkeep.savers.staged_run import StagedRun
 from threadkeep.savers.staging import StagedDocuments
 from threadkeep.savers.verifying import Verifying
 from threadkeep.savers.versions import next_version
@@ -156,7 +157,8 @@ class DocumentCheckpointSaver(WholeThreads, Verifying):
         """
         view = copy.copy(self)
         if hasattr(self._async_documents, "stage"):
-            view._async_documents = StagedDocuments(self._async_documents)  # type: ignore[arg-type]
+            run = StagedRun(self._async_documents, self._known.doubt)  # type: ignore[arg-type]
+            view._async_documents = StagedDocuments(run)
         return view
 
     async def flush(self) -> None:
@@ -258,7 +260,7 @@ class DocumentCheckpointSaver(WholeThreads, Verifying):
     ) -> RunnableConfig:
         """See ``put``."""
         request = self._put(config, checkpoint, metadata)
-        await self._arun(put(request, self._codec(), self._known))
+        await self._awrite(lambda: put(request, self._codec(), self._known))
         return config_of(request.place)
 
     def put_writes(
@@ -291,7 +293,7 @@ class DocumentCheckpointSaver(WholeThreads, Verifying):
         """See ``put_writes``."""
         request = self._put_writes(config, writes, task_id, task_path)
         with self._under_way.entered(request.place):
-            await self._arun(put_writes(request, self._codec(), self._known))
+            await self._awrite(lambda: put_writes(request, self._codec(), self._known))
 
     def get_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]

@@ -4,6 +4,8 @@ A driver's test file subclasses ``StagingSuite`` and overrides ``store``, as in
 ``DocumentStoreSuite``; a store that cannot stage is not asked.
 """
 
+import asyncio
+
 import pytest
 
 from threadkeep.errors import DocumentTooLargeError, InvalidRequestError
@@ -31,6 +33,17 @@ class StagingSuite(StoreFixtures):
         staged = documents.stage(scope, Batch([item(1)]), within_seconds=SOON_SECONDS)
         assert is_new(await staged.committed())
         assert staged.so_far() == await staged.committed()
+
+    async def test_what_became_of_a_staged_batch_is_told(
+        self, documents: StagingDocumentStore, scope: Scope
+    ) -> None:
+        absent = (CHECKPOINTS, checkpoint(1).key)
+        for batch in (Batch([item(1)]), Batch([item(2)], requires=[absent])):
+            staged = documents.stage(scope, batch, within_seconds=SOON_SECONDS)
+            known = asyncio.Event()
+            staged.when_known(known.set)
+            await known.wait()
+            assert staged.so_far() == await staged.committed()
 
     async def test_every_read_sees_what_was_staged_before_it(
         self, documents: StagingDocumentStore, scope: Scope

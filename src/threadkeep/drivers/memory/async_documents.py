@@ -1,6 +1,6 @@
 """The awaiting face of the document store in memory."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from threadkeep.drivers.memory.documents import MemoryDocumentStore
@@ -113,3 +113,7 @@ class _Committed:
     def so_far(self) -> Inserted:
         """See ``Staged.so_far``."""
         return self.inserted
+
+    def when_known(self, call: Callable[[], None]) -> None:
+        """See ``Staged.when_known``."""
+        call()

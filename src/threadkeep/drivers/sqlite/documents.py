@@ -326,6 +326,10 @@ class _Staged:
         """See ``Staged.so_far``."""
         return self._job.so_far()
 
+    def when_known(self, call: Callable[[], None]) -> None:
+        """See ``Staged.when_known``."""
+        self._inserted.add_done_callback(lambda _: call())
+
 
 def _noticed(inserted: "asyncio.Future[Inserted]") -> None:
     """Take a failure for heard: whoever staged the batch may be gone by then."""
