@@ -63,6 +63,8 @@ def parser() -> Parser:
     _new(commands)
     _verify(commands)
     _reembed(commands)
+    _snapshot(commands)
+    _restore(commands)
     return root
 
 
@@ -180,6 +182,30 @@ def _reembed(commands: "argparse._SubParsersAction[Parser]") -> None:
     )
     reembed.add_argument(
         "-c", "--config", default="langgraph.json", metavar="FILE", help="the file (%(default)s)"
+    )
+
+
+def _snapshot(commands: "argparse._SubParsersAction[Parser]") -> None:
+    snapshot = _command(
+        commands,
+        "snapshot",
+        "Write the whole store, checkpoints included, to a file, while others go on writing.",
+    )
+    snapshot.add_argument("file", metavar="FILE", help="where to; it must not be there")
+
+
+def _restore(commands: "argparse._SubParsersAction[Parser]") -> None:
+    restore = _command(
+        commands,
+        "restore",
+        "Write what a snapshot holds into a store, of any kind of database, and compare each row.",
+    )
+    restore.add_argument("file", metavar="FILE", help="what `threadkeep snapshot` wrote")
+    restore.add_argument("--apply", action="store_true", help="carry out the plan that is printed")
+    restore.add_argument(
+        "--merge",
+        action="store_true",
+        help="also into a store that has rows: those stay, and go on where a restore was cut off",
     )
 
 

@@ -7,8 +7,8 @@ leaves what doing it once does, or says that it is not.
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from typing import Any, TypeVar
 
 import psycopg
@@ -76,6 +76,13 @@ class PostgresDatabase:
                 if is_lost(error):
                     await pool.drop_idle()
         raise AssertionError("unreachable")
+
+    @contextmanager
+    def connected(self) -> Iterator[Connection[Any]]:
+        """Make a connection for one caller alone, and close it."""
+        self._pools.check_usable()
+        with closing(connect(self._address, self._address.conninfo)) as connection:
+            yield connection
 
     def setup(self, prepare: Callable[[], Unit[None]] | None = None) -> None:
         """Run the migrations that this database has not had; see ``DocumentStore.setup``.

@@ -9,9 +9,11 @@ from threadkeep.drivers.postgres.documents import (
     PostgresDocumentStore,
 )
 from threadkeep.drivers.postgres.resources import PostgresResourceStore
+from threadkeep.drivers.postgres.transfer import PostgresTransfer
 from threadkeep.ports.documents import AsyncDocumentStore, DocumentStore
 from threadkeep.ports.drivers import Driver, DriverOptions
 from threadkeep.ports.resources import ResourceStore
+from threadkeep.ports.transfer import Transfer
 
 
 class PostgresDriver:
@@ -22,6 +24,7 @@ class PostgresDriver:
         self._documents = PostgresDocumentStore(database)
         self._async_documents = AsyncPostgresDocumentStore(database)
         self._resources = PostgresResourceStore(database, max_page_size=options.max_page_size)
+        self._transfer = PostgresTransfer(database)
 
     def documents(self) -> DocumentStore:
         """See ``Driver.documents``."""
@@ -34,6 +37,10 @@ class PostgresDriver:
     def resources(self) -> ResourceStore:
         """See ``Driver.resources``."""
         return self._resources
+
+    def transfer(self) -> Transfer:
+        """See ``TransferringDriver.transfer``."""
+        return self._transfer
 
     def close(self) -> None:
         """See ``Driver.close``."""

@@ -69,8 +69,13 @@ class _Bound(dict[str, Any]):
 
 def derived(bag: Mapping[str, Any], columns: Sequence[str]) -> list[Any]:
     """Return the values of columns, made of a bag of the repos."""
-    bound = _Bound(bag)
-    return [bound[column] for column in columns]
+    known = bound(bag)
+    return [known[column] for column in columns]
+
+
+def bound(bag: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what statements bind: a bag of the repos, and what is derived of it."""
+    return _Bound(bag)
 
 
 class PostgresResourceDatabase:

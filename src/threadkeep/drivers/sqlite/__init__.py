@@ -7,10 +7,12 @@ from threadkeep.drivers.sqlite.address import parse
 from threadkeep.drivers.sqlite.database import SqliteDatabase
 from threadkeep.drivers.sqlite.documents import AsyncSqliteDocumentStore, SqliteDocumentStore
 from threadkeep.drivers.sqlite.resources import SqliteResourceStore
+from threadkeep.drivers.sqlite.transfer import SqliteTransfer
 from threadkeep.ports.documents import DocumentStore
 from threadkeep.ports.drivers import Driver, DriverOptions
 from threadkeep.ports.resources import ResourceStore
 from threadkeep.ports.staging import StagingDocumentStore
+from threadkeep.ports.transfer import Transfer
 
 
 class SqliteDriver:
@@ -21,6 +23,7 @@ class SqliteDriver:
         self._documents = SqliteDocumentStore(database)
         self._async_documents = AsyncSqliteDocumentStore(database)
         self._resources = SqliteResourceStore(database, max_page_size=options.max_page_size)
+        self._transfer = SqliteTransfer(database)
 
     def documents(self) -> DocumentStore:
         """See ``Driver.documents``."""
@@ -33,6 +36,10 @@ class SqliteDriver:
     def resources(self) -> ResourceStore:
         """See ``Driver.resources``."""
         return self._resources
+
+    def transfer(self) -> Transfer:
+        """See ``TransferringDriver.transfer``."""
+        return self._transfer
 
     def close(self) -> None:
         """See ``Driver.close``."""

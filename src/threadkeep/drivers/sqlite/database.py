@@ -77,10 +77,16 @@ class SqliteDatabase:
 
     def read_now(self, work: Callable[[Session], T]) -> T:
         """Run a unit that only reads, on the calling thread and one snapshot."""
+        with self.reading() as session:
+            return work(session)
+
+    @contextmanager
+    def reading(self) -> Iterator[Session]:
+        """Lend a session that only reads, on one snapshot, to the calling thread."""
         self._writer.check_usable()
         self._writer.catch_up()
         with self._reader() as session:
-            return work(session)
+            yield session
 
     def write_now(self, work: Callable[[Session], T], *, scrub: bool = False) -> T:
         """Run a unit in a transaction, on the calling thread, after all that was handed over."""
