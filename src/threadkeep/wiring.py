@@ -52,7 +52,9 @@ from threadkeep.ports.clock import SystemClock
 from threadkeep.ports.drivers import Driver, DriverOptions, open_driver
 from threadkeep.ports.resources import DeliveryRepo, IdempotencyRepo, ItemRepo, ResourceStore
 from threadkeep.rules.paging import check_max_page_size
+from threadkeep.savers.adapter import adapted
 from threadkeep.savers.default import set_default_checkpointer
+from threadkeep.savers.exports import exported
 from threadkeep.savers.saver import DocumentCheckpointSaver
 from threadkeep.savers.store import ItemStore
 from threadkeep.server.app import build_app
@@ -93,7 +95,7 @@ class Plan:
     settings: Settings
     project: Project | None = None
     graphs: Mapping[str, Any] | None = None
-    store: BaseStore | None = None
+    store: Any = None
     checkpointer: Saver | None = None
     drain_seconds: float = DRAIN_SECONDS
 
@@ -176,7 +178,7 @@ async def open_runtime(plan: Plan, *, on_graph: OnSettled | None = None) -> Asyn
         graphs = _graphs(plan)
         saver = plan.checkpointer or await _own_saver(driver)
         stack.enter_context(set_default_checkpointer(saver))
-        store = plan.store or await _own_store(resources, project)
+        store, items = await _store(stack, plan, resources)
         bus = MemoryEventBus(
             events_per_run=settings.events_per_run, finished_runs=settings.finished_runs_kept
         )
@@ -205,7 +207,7 @@ async def open_runtime(plan: Plan, *, on_graph: OnSettled | None = None) -> Asyn
             drain_seconds=plan.drain_seconds,
         )
         leases = Leases(executor, resources)
-        for work in _sweeps(resources, services, project):
+        for work in _sweeps(resources, services, project, items):
             _in_background(stack, work)
         _in_background(stack, leases.run)
         stack.push_async_callback(executor.drain, grace_seconds=plan.drain_seconds)
@@ -219,7 +221,7 @@ def create_app(
     graphs: Mapping[str, Any] | None = None,
     config: str | Path | None = None,
     database: str | None = None,
-    store: BaseStore | None = None,
+    store: Any = None,
     checkpointer: Saver | None = None,
     auth: Any = None,
     max_page_size: int | None = None,
@@ -233,7 +235,8 @@ def create_app(
         graphs: Compiled graphs, builders or factories by graph id.
         config: A ``langgraph.json`` instead; its ``env`` is put below the environment.
         database: A storage address; else the environment's, else a SQLite file.
-        store: Long-term memory instead of ours on the database.
+        store: Long-term memory instead of ours on the database: a ``BaseStore``, an ``ItemRepo``,
+            or a function that returns one, which is closed with the app.
         checkpointer: A saver instead of ours on the database.
         auth: Not supported yet.
         max_page_size: The largest page of any list or search, in rows.
@@ -284,12 +287,27 @@ async def _own_saver(driver: Driver) -> Saver:
     return saver
 
 
-async def _own_store(resources: ResourceStore, project: Project | None) -> ItemStore:
-    index = project.item_index if project else None
+async def _store(
+    stack: AsyncExitStack, plan: Plan, resources: ResourceStore
+) -> tuple[ItemStore, ItemRepo]:
+    """Return long-term memory, and the repo whose expired items are deleted."""
+    project = plan.project
+    ttl = _item_ttl(project)
     folder = project.folder if project else None
-    store = ItemStore(resources, index=index, ttl=_item_ttl(project), folder=folder)
+    brought, named = plan.store, "create_app(store=…)"
+    if brought is None and project is not None and project.store_adapter is not None:
+        named = f"store.adapter, {project.store_adapter},"
+        brought = await asyncio.to_thread(
+            exported, project.store_adapter, "store.adapter", folder=folder
+        )
+    if brought is not None:
+        size = plan.settings.max_page_size
+        opening = adapted(brought, named=named, ttl=ttl, max_page_size=size)
+        return await stack.enter_async_context(opening)
+    index = project.item_index if project else None
+    store = ItemStore(resources, index=index, ttl=ttl, folder=folder)
     await store.asetup()
-    return store
+    return store, resources.items
 
 
 def _graphs(plan: Plan) -> Graphs:
@@ -361,7 +379,7 @@ def _sweep_seconds(project: Project | None) -> float:
 
 
 def _sweeps(
-    resources: ResourceStore, services: Services, project: Project | None
+    resources: ResourceStore, services: Services, project: Project | None, items: ItemRepo
 ) -> Iterator[Callable[[], Coroutine[Any, Any, None]]]:
     def records(what: str, repo: ItemRepo | IdempotencyRepo | DeliveryRepo, seconds: float) -> Any:
         def remove(limit: int) -> Awaitable[int]:
@@ -369,7 +387,7 @@ def _sweeps(
 
         return partial(sweep, what, remove, at_once=SWEEP_ROWS, every_seconds=seconds)
 
-    yield records("items", resources.items, _sweep_seconds(project))
+    yield records("items", items, _sweep_seconds(project))
     yield records("idempotency records", resources.idempotency, RECORDS_SECONDS)
     yield records("deliveries", resources.deliveries, RECORDS_SECONDS)
     yield partial(

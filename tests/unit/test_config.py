@@ -188,6 +188,15 @@ def test_a_wrong_index_of_the_store_is_named(
     assert key in mistake(folder, store={"index": index})
 
 
+def test_another_store_is_named_alone(folder: Path) -> None:
+    assert read(folder, store={"adapter": "./mine.py:store"}).store_adapter == "./mine.py:store"
+    index = {"embed": "threadkeep:default"}
+    text = mistake(folder, store={"adapter": "./mine.py:store", "index": index})
+    assert "no index beside store.adapter" in text
+    for wrong in ("mine", 5, "./mine.py:", ":store"):
+        assert "store.adapter: found" in mistake(folder, store={"adapter": wrong})
+
+
 def test_an_unknown_key_is_named_with_what_was_meant(folder: Path) -> None:
     project = read(folder, grphs={}, http={"corse": {}})
     assert project.warnings == (

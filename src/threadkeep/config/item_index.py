@@ -1,4 +1,4 @@
-"""``store.index`` of ``langgraph.json``."""
+"""``store.index`` and ``store.adapter`` of ``langgraph.json``."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -7,6 +7,30 @@ from threadkeep.config.explain import mistake
 
 BUNDLED = "threadkeep:default"
 MODES = ("vector", "text", "hybrid", "auto")
+
+
+ADAPTED = (
+    "{file}: store.adapter: {adapter} keeps the items, not the database: imports write into it, "
+    "and snapshots leave them out"
+)
+
+
+def read_adapter(file: str, store: Mapping[str, Any]) -> str | None:
+    """Return what ``store.adapter`` names, or ``None`` without it.
+
+    Raises:
+        ConfigError: It names nothing, or ``store.index`` stands beside it.
+    """
+    value = store.get("adapter")
+    if value is None:
+        return None
+    place, _, export = value.rpartition(":") if isinstance(value, str) else ("", "", "")
+    if not place or not export.isidentifier():
+        raise mistake(file, "store.adapter", value, 'a text like "./my_store.py:store"')
+    if store.get("index") is not None:
+        expected = "no index beside store.adapter: it would have no effect"
+        raise mistake(file, "store.index", store["index"], expected, "Configure the store's own")
+    return str(value)
 
 
 def read_index(file: str, value: Mapping[str, Any] | None) -> Mapping[str, Any] | None:

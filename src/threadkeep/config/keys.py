@@ -92,9 +92,9 @@ KEYS: Mapping[str, Key] = {
         "Remove the key if that is wanted",
     ),
     "store.adapter": Key(
-        "refused",
-        "another store cannot be put behind the server yet, so items would go elsewhere",
-        "Remove the key, or pass the store to threadkeep.create_app(store=…)",
+        "served",
+        "Another store in place of ours, `./my_store.py:store`: a `BaseStore`, an `ItemRepo`, or a "
+        "function that returns one. Not beside `store.index`.",
     ),
     "checkpointer": Key("served", "The memory of threads.", holds=True),
     "checkpointer.path": Key(

@@ -11,7 +11,7 @@ from typing import Any
 from dotenv import dotenv_values
 
 from threadkeep.config.explain import mistake, nearest, refused
-from threadkeep.config.item_index import read_index
+from threadkeep.config.item_index import ADAPTED, read_adapter, read_index
 from threadkeep.config.keys import KEYS
 from threadkeep.errors import ConfigError
 
@@ -47,6 +47,7 @@ class Project:
         import_paths: Folders that belong on the import path, the project's own first.
         environment: What its ``env`` gives; the process's environment wins over it.
         item_ttl: ``default_ttl`` and ``refresh_on_read`` of long-term items.
+        store_adapter: What ``store.adapter`` names, or ``None``.
         item_index: The settings of ``store.index``, or ``None``.
         sweep_seconds: How often expired items are deleted.
         cors: The settings of ``http.cors``, or ``None``.
@@ -60,6 +61,7 @@ class Project:
     import_paths: tuple[Path, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
     item_ttl: Mapping[str, Any] = field(default_factory=dict)
+    store_adapter: str | None = None
     item_index: Mapping[str, Any] | None = None
     sweep_seconds: float = SWEEP_SECONDS
     cors: Mapping[str, Any] | None = None
@@ -77,6 +79,9 @@ def read_project(path: Path) -> Project:
     document = _document(path)
     name, folder = path.name, path.absolute().parent
     warnings = tuple(_standings(name, "", document))
+    adapter = read_adapter(name, document.get("store") or {})
+    if adapter is not None:
+        warnings += (ADAPTED.format(file=name, adapter=adapter),)
     http = document.get("http") or {}
     ttl = (document.get("store") or {}).get("ttl") or {}
     return Project(
@@ -86,6 +91,7 @@ def read_project(path: Path) -> Project:
         import_paths=(folder, *_folders(name, folder, document.get("dependencies", []))),
         environment=_environment(name, folder, document.get("env", {})),
         item_ttl=_item_ttl(name, ttl),
+        store_adapter=adapter,
         item_index=read_index(name, (document.get("store") or {}).get("index")),
         sweep_seconds=_minutes(name, "sweep_interval_minutes", ttl, SWEEP_SECONDS / 60) * 60,
         cors=_cors(name, http.get("cors")),

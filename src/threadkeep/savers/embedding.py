@@ -1,17 +1,15 @@
 """What ``index["embed"]`` names: a model that comes along, a provider's, or a function of yours."""
 
-import hashlib
 import inspect
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from importlib import import_module, util
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from threadkeep.errors import ConfigError
 from threadkeep.model.item_index import Vector
+from threadkeep.savers.exports import exported
 
 DEFAULT = "threadkeep:default"
 DEFAULT_DIMS = 512
@@ -61,16 +59,14 @@ def embed_of(named: Any, *, folder: Path | None = None) -> tuple[str, Embed, Emb
     if named == DEFAULT:
         model = BundledModel()
         return named, model, model
-    place, separator, export = named.rpartition(":")
-    if not separator or not place or not export:
+    place, _, export = named.rpartition(":")
+    if not place or not export:
         raise ConfigError(
             f"store.index.embed is {named!r}; expected {DEFAULT!r}, a provider and model such as "
             '"openai:text-embedding-3-small", or a function such as "./embed.py:embed"'
         )
-    if place.endswith(".py"):
-        return named, *_faces(_exported(_module_of(folder, place, named), export, named), named)
-    if "." in place:
-        return named, *_faces(_exported(_imported(place, named), export, named), named)
+    if place.endswith(".py") or "." in place:
+        return named, *_faces(exported(named, "store.index.embed", folder=folder), named)
     return named, *_faces(_provided(named), named)
 
 
@@ -97,43 +93,6 @@ def _name_of(embed: Any) -> str:
     name = f"{kind.__module__}:{kind.__qualname__}"
     model = getattr(embed, "model", None)
     return f"{name}({model})" if isinstance(model, str) else name
-
-
-def _module_of(folder: Path | None, place: str, named: str) -> ModuleType:
-    path = ((folder or Path.cwd()) / place).resolve()
-    if not path.is_file():
-        raise ConfigError(f"store.index.embed is {named!r}, and there is no file {path.name} there")
-    digest = hashlib.blake2b(str(path).encode(), digest_size=8).hexdigest()
-    name = f"threadkeep_embed_{digest}"
-    if name in sys.modules:
-        return sys.modules[name]
-    spec = util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = util.module_from_spec(spec)
-    sys.modules[name] = module
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        del sys.modules[name]
-        raise ConfigError(f"store.index.embed: {place} cannot be loaded: {error!r}") from error
-    return module
-
-
-def _imported(name: str, named: str) -> ModuleType:
-    try:
-        return import_module(name)
-    except Exception as error:
-        raise ConfigError(f"store.index.embed is {named!r}: {error!r}") from error
-
-
-def _exported(module: ModuleType, export: str, named: str) -> Any:
-    try:
-        return getattr(module, export)
-    except AttributeError:
-        raise ConfigError(
-            f"store.index.embed is {named!r}, and that file has no {export}"
-        ) from None
 
 
 def _provided(named: str) -> Any:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from threadkeep.errors import ConfigError, InvalidRequestError
 from threadkeep.model.item_index import IndexEntry, IndexProgress, IndexSpec, Passage
@@ -22,6 +22,24 @@ Mode = Literal["vector", "text", "hybrid", "auto"]
 MODES = ("vector", "text", "hybrid", "auto")
 KEYS = ("embed", "dims", "fields", "hnsw", "mode")
 PAGE = 64  # items that are embedded together while an index is built
+
+
+class Ranks(Protocol):
+    """What an ``ItemStore`` asks of its index."""
+
+    async def use(self, items: ItemRepo) -> None:
+        """Have a repo use the index; again is no error."""
+        ...
+
+    async def indexed(
+        self, operations: Sequence[ItemOperation], chosen: Mapping[int, Any]
+    ) -> list[ItemOperation]:
+        """Return operations with what the index is to hold in the puts; see ``Indexing``."""
+        ...
+
+    async def ranked(self, query: ItemQuery, text: str, mode: Mode | None) -> ItemQuery:
+        """Return a query that ranks by a text."""
+        ...
 
 
 class Indexing:
@@ -66,7 +84,7 @@ class Indexing:
         puts: dict[int, tuple[PutItem, list[str]]] = {}
         for place, operation in enumerate(operations):
             if isinstance(operation, PutItem):
-                paths = _paths(chosen.get(place))
+                paths = chosen_paths(chosen.get(place))
                 fields = self._fields if paths is None else paths
                 texts = item_texts(operation.value, fields) if _is_object(operation.value) else []
                 puts[place] = replace(operation, paths=paths), texts
@@ -184,7 +202,12 @@ def check_mode(mode: Any) -> Mode:
     return found
 
 
-def _paths(chosen: Any) -> Sequence[str] | None:
+def chosen_paths(chosen: Any) -> Sequence[str] | None:
+    """Return the fields a put chooses: none for ``False``, ``None`` where it leaves the choice.
+
+    Raises:
+        InvalidRequestError: They are no paths.
+    """
     if chosen is None:
         return None
     return () if chosen is False else check_fields(chosen)

@@ -32,8 +32,8 @@ from langgraph.store.base import (
 from threadkeep.errors import ConfigError, InvalidRequestError, StorageError
 from threadkeep.model.item_index import IndexProgress
 from threadkeep.ports.drivers import Driver, open_driver
-from threadkeep.ports.resources import ResourceStore
-from threadkeep.savers.indexing import Mode, indexing_of, reembed
+from threadkeep.ports.resources import ItemHolder, ItemRepo
+from threadkeep.savers.indexing import Indexing, Mode, Ranks, indexing_of, reembed
 from threadkeep.savers.loop import LoopThread, hop, post, running_loop
 from threadkeep.savers.store_operations import ModeSearchOp, run
 
@@ -63,12 +63,13 @@ class ItemStore(BaseStore):
 
     def __init__(
         self,
-        resources: ResourceStore | None = None,
+        resources: ItemHolder | None = None,
         *,
         url: str | None = None,
         index: Mapping[str, Any] | None = None,
         ttl: TTLConfig | None = None,
         folder: Path | None = None,
+        ranks: Ranks | None = None,
     ) -> None:
         """Take an open resource store, or an address to open at the first use.
 
@@ -83,6 +84,8 @@ class ItemStore(BaseStore):
             ttl: ``default_ttl`` in minutes and ``refresh_on_read``.
             folder: What the path of ``index["embed"]`` is relative to; else the working directory.
 
+            ranks: An index that is made already, instead of ``index``.
+
         Raises:
             ConfigError: Neither or both of ``resources`` and ``url``, or a wrong ``index`` or
                 ``ttl``.
@@ -90,7 +93,7 @@ class ItemStore(BaseStore):
         if (resources is None) == (url is None):
             raise ConfigError("ItemStore: give an open resource store or an address, not both")
         self.ttl_config = _checked_ttl(ttl)
-        self._indexing = indexing_of(index, folder=folder)
+        self._indexing: Ranks | None = ranks or indexing_of(index, folder=folder)
         self._resources = resources
         self._url = url
         self._lock = threading.Lock()
@@ -134,6 +137,11 @@ class ItemStore(BaseStore):
 
     async def __aexit__(self, *_: object) -> None:
         await asyncio.to_thread(self.close)
+
+    @property
+    def items(self) -> ItemRepo:
+        """The repo of the items, for what runs on the store's loop."""
+        return self._opened()[0].items
 
     def setup(self) -> None:
         """Create or migrate what is missing; idempotent, safe when several processes do it."""
@@ -240,7 +248,7 @@ class ItemStore(BaseStore):
             ConfigError: The store has no ``index``.
             UnavailableError: The embedder failed.
         """
-        if self._indexing is None:
+        if not isinstance(self._indexing, Indexing):
             raise ConfigError("reembed: no store.index is configured, so there is nothing to embed")
         await asyncio.to_thread(self._opened, prepared=False)
         resources, loop = self._opened(prepared=False)
@@ -260,17 +268,17 @@ class ItemStore(BaseStore):
         refresh = refresh if refresh_ttl is None else refresh_ttl
         return SearchOp(prefix, filter, limit, offset, query, bool(refresh))
 
-    async def _prepare(self, resources: ResourceStore) -> None:
+    async def _prepare(self, resources: ItemHolder) -> None:
         await resources.setup()
         if self._indexing is not None:
             await self._indexing.use(resources.items)
 
-    async def _run(self, resources: ResourceStore, operations: Sequence[Op]) -> list[Result]:
+    async def _run(self, resources: ItemHolder, operations: Sequence[Op]) -> list[Result]:
         if self._indexing is not None:
             await self._indexing.use(resources.items)
         return await run(resources, operations, self._indexing)
 
-    def _opened(self, *, prepared: bool = True) -> tuple[ResourceStore, asyncio.AbstractEventLoop]:
+    def _opened(self, *, prepared: bool = True) -> tuple[ItemHolder, asyncio.AbstractEventLoop]:
         """Return the resource store and its loop, opening and setting up an address once."""
         if self._loop is not None and os.getpid() != self._process:
             raise StorageError(
@@ -287,7 +295,7 @@ class ItemStore(BaseStore):
 
     def _open_address(
         self, loop: asyncio.AbstractEventLoop, *, prepared: bool
-    ) -> tuple[Driver, ResourceStore]:
+    ) -> tuple[Driver, ItemHolder]:
         assert self._url is not None
         driver = open_driver(self._url)
         try:

@@ -27,8 +27,8 @@ from threadkeep.model.items import (
     NamespaceQuery,
     PutItem,
 )
-from threadkeep.ports.resources import ResourceStore
-from threadkeep.savers.indexing import Indexing, Mode, check_mode
+from threadkeep.ports.resources import ItemHolder
+from threadkeep.savers.indexing import Mode, Ranks, check_mode
 
 
 class ModeSearchOp(SearchOp):
@@ -45,7 +45,7 @@ class ModeSearchOp(SearchOp):
 
 
 async def run(
-    resources: ResourceStore, operations: Sequence[Op], indexing: Indexing | None
+    resources: ItemHolder, operations: Sequence[Op], indexing: Ranks | None
 ) -> list[Result]:
     """Do operations in one transaction, and return LangGraph's answers.
 
@@ -73,7 +73,7 @@ async def run(
 
 
 async def _indexed(
-    indexing: Indexing, operations: Sequence[Op], plain: Sequence[ItemOperation]
+    indexing: Ranks, operations: Sequence[Op], plain: Sequence[ItemOperation]
 ) -> list[ItemOperation]:
     """Return operations with what the index holds, and what it is asked."""
     chosen = {place: op.index for place, op in enumerate(operations) if isinstance(op, PutOp)}
@@ -86,7 +86,7 @@ async def _indexed(
     return found
 
 
-async def _rest(resources: ResourceStore, query: ItemQuery, found: list[Item]) -> list[Item]:
+async def _rest(resources: ItemHolder, query: ItemQuery, found: list[Item]) -> list[Item]:
     """Read on where a limit is above the store's page bound, until it or the end is reached."""
     size, limit = resources.max_page_size, query.limit or 0
     while len(found) < limit and found and len(found) % size == 0:

@@ -14,7 +14,7 @@ from threadkeep.ports.resources.assistants import AssistantRepo
 from threadkeep.ports.resources.crons import CronRepo
 from threadkeep.ports.resources.deliveries import DeliveryRepo
 from threadkeep.ports.resources.idempotency import IdempotencyRepo
-from threadkeep.ports.resources.items import ItemRepo
+from threadkeep.ports.resources.items import ItemHolder, ItemRepo
 from threadkeep.ports.resources.runs import RunRepo
 from threadkeep.ports.resources.store import ResourceStore
 from threadkeep.ports.resources.threads import ThreadRepo
@@ -24,6 +24,7 @@ __all__ = [
     "CronRepo",
     "DeliveryRepo",
     "IdempotencyRepo",
+    "ItemHolder",
     "ItemRepo",
     "ResourceStore",
     "RunRepo",

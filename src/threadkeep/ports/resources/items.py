@@ -134,3 +134,21 @@ class ItemRepo(Protocol):
     async def tidy_index(self) -> None:
         """Delete retired indexes, and what the one in use no longer needs."""
         ...
+
+
+class ItemHolder(Protocol):
+    """What has items; a ``ResourceStore`` is one."""
+
+    @property
+    def items(self) -> ItemRepo:
+        """Items."""
+        ...
+
+    @property
+    def max_page_size(self) -> int:
+        """The page bound in force."""
+        ...
+
+    async def setup(self) -> None:
+        """See ``ResourceStore.setup``."""
+        ...
