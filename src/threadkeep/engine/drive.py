@@ -1,11 +1,13 @@
 """One run on its graph: from what was asked to where it stands when the graph has ended."""
 
 import asyncio
+import logging
 from collections.abc import Mapping
 from contextlib import aclosing
 from typing import Any
 
 import orjson
+from langgraph.graph import END
 from langgraph.pregel import Pregel
 from langgraph.store.base import BaseStore
 
@@ -13,13 +15,15 @@ from threadkeep.engine import saving
 from threadkeep.engine.graphs import Graphs
 from threadkeep.engine.inputs import graph_config, graph_context, graph_input
 from threadkeep.engine.json import encode, interrupts_json, mirrored
-from threadkeep.engine.kwargs import is_temporary
+from threadkeep.engine.kwargs import CHECKPOINT_KEYS, is_temporary
 from threadkeep.engine.stream import ABSENT, Publisher
 from threadkeep.model.runs import INTERRUPT, Run
 from threadkeep.model.threads import ThreadState, ThreadStatus
 from threadkeep.ports.bus import EventBus
 
 Graph = Pregel[Any, Any, Any, Any]
+
+logger = logging.getLogger(__name__)
 
 EVENTS_BEFORE_YIELD = 50  # chunks; others get the loop at least so often, however fast a graph is
 
@@ -55,6 +59,11 @@ class Work:
         """Whether the graph stopped at an interrupt or a breakpoint."""
         return self.publisher.is_stopped
 
+    @property
+    def has_run_nothing(self) -> bool:
+        """Whether the graph came to its end without a node having run."""
+        return not self.publisher.is_stopped and not self.publisher.has_updates
+
     async def perform(self) -> None:
         """Drive the graph to its end.
 
@@ -74,6 +83,7 @@ class Work:
             context=run.kwargs.get("context"),
         )
         async with opened as graph:
+            await self._leave_foreign_tasks(graph, config)
             await self._stream(graph, config)
             if self.is_interrupted:
                 await self._find_interrupts(graph)
@@ -122,6 +132,33 @@ class Work:
         if self._values_json is None and self.publisher.values is not ABSENT:
             self._values_json = encode(self.publisher.values)
         return self._values_json
+
+    async def _leave_foreign_tasks(self, graph: Graph, config: dict[str, Any]) -> None:
+        """Drop the tasks that another graph left on the thread and this one would take for its own.
+
+        Nodes of one name in two graphs are started by one channel, so a run without an input of
+        its own would go on in the middle of the other graph's turn. With an input LangGraph drops
+        them itself.
+        """
+        kwargs = self.run.kwargs
+        if graph.checkpointer is False or (
+            kwargs["command"] is None and kwargs["input"] is not None
+        ):
+            return
+        at: Any = {"configurable": {"checkpoint_ns": "", **config["configurable"]}}
+        head = await self._saver.aget_tuple(at)
+        owner = head and head.metadata.get("graph_id")
+        if owner is None or owner == kwargs["graph_id"]:
+            return
+        if not (await graph.aget_state(at)).next:
+            return
+        logger.warning(
+            "run %s of graph %r leaves the tasks that graph %r has pending on thread %s",
+            *(self.run.run_id, kwargs["graph_id"], owner, self.run.thread_id),
+        )
+        await graph.aupdate_state({**at, "metadata": config["metadata"]}, None, as_node=END)
+        for key in CHECKPOINT_KEYS:  # what was written is the newest: the run goes on from there
+            config["configurable"].pop(key, None)
 
     async def _stream(self, graph: Graph, config: dict[str, Any]) -> None:
         kwargs, publisher = self.run.kwargs, self.publisher

@@ -4,6 +4,7 @@ It holds nothing of a run; ``executor`` decides when one runs, is stopped and is
 """
 
 import importlib
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,13 +16,16 @@ from threadkeep.errors import NotFoundError, NotSupportedError, SecretsLostError
 from threadkeep.model.runs import ERROR, INTERRUPT, Outcome, Run
 from threadkeep.model.threads import Thread, ThreadState
 from threadkeep.ports.bus import EventBus
-from threadkeep.rules.run_states import SECRETS_LOST
+from threadkeep.rules.run_states import NO_NODE_RAN, SECRETS_LOST
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
     from langgraph.store.base import BaseStore
 
     from threadkeep.engine.drive import Work
+
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,15 @@ class Engine:
         """Return how a run ended whose graph came to its end."""
         if work.is_interrupted:
             return Ending(Outcome("interrupted"), work.state("interrupted"), work.answer())
-        return Ending(Outcome("success"), work.state("idle"), work.answer())
+        reason = None
+        if work.has_run_nothing:
+            reason = NO_NODE_RAN
+            logger.warning(
+                "run %s on thread %s ended without running any node: nothing was waiting there",
+                work.run.run_id,
+                work.run.thread_id,
+            )
+        return Ending(Outcome("success", reason=reason), work.state("idle"), work.answer())
 
     def failed(self, work: "Work | None", failure: BaseException) -> Ending:
         """Return how a run ended that raised; tells whoever listens."""

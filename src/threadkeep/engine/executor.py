@@ -16,10 +16,11 @@ from threadkeep.engine.endings import Endings
 from threadkeep.engine.engine import Ending, Engine
 from threadkeep.engine.execution import Execution, Slot, StartGate
 from threadkeep.engine.json import encode, error_of
-from threadkeep.engine.kwargs import user_of
+from threadkeep.engine.kwargs import is_temporary, user_of
 from threadkeep.engine.secrets import SecretCipher, SecretKeeper
 from threadkeep.engine.settling import Settler
 from threadkeep.engine.threads import current_run
+from threadkeep.engine.updates import Updates
 from threadkeep.model.identity import current_user
 from threadkeep.model.runs import ERROR, CancelAction, Claim, Run, RunResult
 from threadkeep.ports.bus import EventBus
@@ -40,7 +41,7 @@ class Executor:
         engine: What executes.
         resources: Where runs are settled.
         bus: Whose channels it opens and closes.
-        clock: When a run ended that leaves no row.
+        clock: When a run ended that leaves no row, and when an update is over.
         owner: This process's name among those that share the store.
         jobs: How many runs execute at once.
         lease_seconds: How long this process counts as alive without a word.
@@ -65,6 +66,7 @@ class Executor:
         cipher: SecretCipher | None = None,
     ) -> None:
         self.endings = Endings()
+        self.updates = Updates(resources.idempotency, clock)
         self.work = asyncio.Event()
         self.claim = Claim(owner, lease_seconds)
         self._engine = engine
@@ -257,6 +259,8 @@ class Executor:
     async def _drive(self, execution: Execution) -> None:
         run = self._secrets.reveal(execution.run)
         current_user.set(user_of(run.kwargs))
+        if not is_temporary(run):  # nobody else knows its thread
+            await self.updates.ended(run.thread_id)
         work = execution.work = await self._engine.begin(run)
         await work.perform()
 

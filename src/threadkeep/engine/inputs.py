@@ -16,6 +16,7 @@ from threadkeep.model.runs import Run
 
 # What a client may set of a ``RunnableConfig``, beside what is merged below.
 PASSED_ON = ("run_name", "recursion_limit", "max_concurrency")
+STRICT_RESUME = "__pregel_strict_resume"  # LangGraph's key; a release without it ignores it
 
 
 def graph_input(kwargs: Mapping[str, Any]) -> Any:
@@ -52,6 +53,8 @@ def graph_config(run: Run) -> dict[str, Any]:
     }
     user = in_configurable(user_of(run.kwargs))
     configurable = {**_configurable(run.kwargs), **user, **known}
+    if run.kwargs.get("strict_resume"):
+        configurable[STRICT_RESUME] = True
     checkpoint = run.kwargs.get("checkpoint") or {}
     for key in CHECKPOINT_KEYS:
         if checkpoint.get(key) is not None:

@@ -35,6 +35,8 @@ def run_kwargs(request: RunRequest, assistant: Assistant) -> dict[str, Any]:
         "interrupt_before": _nodes(request.interrupt_before),
         "interrupt_after": _nodes(request.interrupt_after),
         "durability": request.durability,
+        "strict_resume": request.strict_resume,
+        "webhook": request.webhook,
         "temporary": request.thread_id is None and request.on_completion == "delete",
     }
 

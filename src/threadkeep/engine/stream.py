@@ -42,6 +42,7 @@ class Publisher:
         values: The root graph's last values, without interrupts; ``ABSENT`` before the first.
         interrupts: The interrupts the root graph stopped at, by id.
         is_stopped: Whether the root graph stopped at an interrupt or a breakpoint.
+        has_updates: Whether a node of the root graph has run to its end.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class Publisher:
         self.values: Any = ABSENT
         self.interrupts: dict[str, Interrupt[Any]] = {}
         self.is_stopped = False
+        self.has_updates = False
 
     @property
     def sources(self) -> list[str]:
@@ -116,6 +118,8 @@ class Publisher:
                 return  # the state is no mapping, and this is only word of the interrupt
         if mode == "values":
             self.values = chunk
+        else:
+            self.has_updates = True
 
     def _take_message(self, namespace: Sequence[str], chunk: Any) -> None:
         if "messages-tuple" in self._modes:

@@ -42,6 +42,8 @@ class RunRequest:
         on_completion: What becomes of a stateless run's thread: ``delete`` or ``keep``.
         on_disconnect: What a lost connection of ``wait`` and ``stream`` does to the run.
         thread_status_in: Refuse unless the thread's status is one of these.
+        strict_resume: Fail a resume that names an interrupt which does not wait.
+        webhook: Who is told how the run ended, or ``None``.
     """
 
     assistant_id: str
@@ -64,6 +66,8 @@ class RunRequest:
     after_seconds: float = 0
     durability: Durability = "async"
     thread_status_in: Sequence[ThreadStatus] | None = None
+    strict_resume: bool = False
+    webhook: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

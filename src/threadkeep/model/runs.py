@@ -22,8 +22,8 @@ class Run:
         run_id: A UUID as text, time-ordered.
         status: As in ``langgraph_sdk.schema``; all but ``pending`` and ``running`` are final.
         reason: Why a final status was reached when it was not the graph's own doing:
-            ``cancelled``, ``rolled_back``, ``server_restarted``, ``secrets_lost``, ``timeout``;
-            else ``None``.
+            ``cancelled``, ``rolled_back``, ``server_restarted``, ``secrets_lost``, ``timeout``,
+            ``no_node_ran`` (a success that found nothing to do); else ``None``.
         error: The failure as JSON ``{"error", "message"}``, or ``None``.
         kwargs: What to run: input, command, config, context, stream modes and the rest, as JSON.
             Secrets are not among it in the clear (``engine.secrets``).

@@ -19,6 +19,7 @@ TRANSITIONS: Mapping[RunStatus, frozenset[RunStatus]] = {
     "interrupted": frozenset(),
 }
 
+NO_NODE_RAN = "no_node_ran"  # the reason of a turn that found nothing to do
 SECRETS_LOST = "secrets_lost"  # the reason of a run whose secrets its process took along
 CANCELLED = Outcome("interrupted", reason="cancelled")
 SERVER_RESTARTED = Outcome(

@@ -139,7 +139,8 @@ def lifetime(row: Thread) -> dict[str, Any] | None:
 def run(row: Run) -> dict[str, Any]:
     """Return a run as on the wire."""
     shown = {name: getattr(row, name) for name in RUN_FIELDS}
-    return shown | {"kwargs": redact_kwargs(row.kwargs)}
+    reason = {} if row.reason is None else {"reason": row.reason}
+    return shown | {"kwargs": redact_kwargs(row.kwargs)} | reason
 
 
 def selected_run(row: Run, fields: Collection[str] | None) -> Mapping[str, Any]:

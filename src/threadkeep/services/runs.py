@@ -26,7 +26,6 @@ from threadkeep.model.runs import ACTIVE, Admission, CancelAction, NewRun, Run, 
 from threadkeep.model.threads import NewThread
 from threadkeep.ports.bus import EventBus, Subscription
 from threadkeep.ports.resources import ResourceStore
-from threadkeep.services.updates import Updates
 
 T = TypeVar("T")
 
@@ -64,7 +63,7 @@ class RunService:
     """Everything that is asked of runs, over HTTP or not.
 
     Attributes:
-        updates: The threads on which no run begins, because their state is being changed.
+        updates: The threads on which no run executes, because their state is being changed.
     """
 
     def __init__(
@@ -76,7 +75,7 @@ class RunService:
         *,
         poll_seconds: float = POLL_SECONDS,
     ) -> None:
-        self.updates = Updates()
+        self.updates = executor.updates
         self._resources = resources
         self._executor = executor
         self._graphs = graphs
@@ -353,7 +352,6 @@ class RunService:
         asked = request.thread_status_in
         runs = self._resources.runs
         for _ in range(ADMISSIONS):
-            await self.updates.ended(new.thread_id)  # and at once, before another begins
             try:
                 return await runs.admit(new, claim=claim, thread_status_in=asked)
             except NotFoundError:

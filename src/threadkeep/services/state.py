@@ -18,6 +18,7 @@ from threadkeep.engine.exits import graph_failures
 from threadkeep.engine.graphs import Graphs
 from threadkeep.engine.json import encode, interrupts_json, mirrored
 from threadkeep.engine.kwargs import CHECKPOINT_KEYS
+from threadkeep.engine.updates import Updates
 from threadkeep.errors import (
     GraphError,
     GraphLoadError,
@@ -29,7 +30,6 @@ from threadkeep.errors import (
 from threadkeep.model.requests import StateUpdate
 from threadkeep.model.threads import Thread, ThreadState
 from threadkeep.ports.resources import ThreadRepo
-from threadkeep.services.updates import Updates
 
 if TYPE_CHECKING:  # at run time they come with the graphs, after the port is open
     from langchain_core.runnables import RunnableConfig
@@ -154,6 +154,7 @@ class StateService:
                 or the node.
             NotFoundError: No such thread or checkpoint, or its graph is not served any more.
             ThreadBusyError: A run of the thread is pending or running.
+            UnavailableError: It takes too long; see ``Updates``.
         """
         async with self._updates.of(thread_id):
             return await self._update(thread_id, values, as_node, checkpoint)
