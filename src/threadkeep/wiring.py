@@ -27,16 +27,18 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.store.base import BaseStore
 from starlette.types import ASGIApp
 
+from threadkeep.background.courier import Courier
 from threadkeep.background.leases import Leases
 from threadkeep.background.owners import owner_name
+from threadkeep.background.scheduler import schedule
 from threadkeep.background.sweepers import (
     RECORDS_SECONDS,
     SWEEP_ROWS,
-    THREADS_AT_ONCE,
     sweep,
 )
 from threadkeep.background.worker import Worker
 from threadkeep.config.langgraph_json import SWEEP_SECONDS, GraphEntry, Project, read_project
+from threadkeep.config.sections import Checkpointer, Lifetimes
 from threadkeep.config.settings import Settings, read_settings
 from threadkeep.drivers.memory.bus import MemoryEventBus
 from threadkeep.engine.engine import Engine
@@ -44,6 +46,7 @@ from threadkeep.engine.executor import Executor
 from threadkeep.engine.exits import RunTasks
 from threadkeep.engine.forgetting import forget_modules
 from threadkeep.engine.graphs import Graphs, GraphSpec, OnSettled
+from threadkeep.engine.named import open_saver
 from threadkeep.engine.secrets import SecretCipher
 from threadkeep.engine.threads import NodeThreads
 from threadkeep.errors import ConfigError, NotSupportedError
@@ -64,10 +67,12 @@ from threadkeep.server.prefix import Prefix
 from threadkeep.services.assistants import AssistantService
 from threadkeep.services.context import Services
 from threadkeep.services.crons import CronService
+from threadkeep.services.firing import Firing
 from threadkeep.services.items import ItemService
 from threadkeep.services.runs import RunService
 from threadkeep.services.state import StateService
 from threadkeep.services.threads import ThreadService
+from threadkeep.services.webhooks import WebhookPolicy, Webhooks
 
 SWITCH_SECONDS = 0.001  # the loop waits at most so long for each thread that computes
 DRAIN_SECONDS = 5.0  # that runs get to end by themselves when an app is closed
@@ -176,7 +181,7 @@ async def open_runtime(plan: Plan, *, on_graph: OnSettled | None = None) -> Asyn
         await resources.setup()
         _prepare(stack, asyncio.get_running_loop(), jobs=settings.jobs)
         graphs = _graphs(plan)
-        saver = plan.checkpointer or await _own_saver(driver)
+        saver = await _saver(stack, plan, driver)
         stack.enter_context(set_default_checkpointer(saver))
         store, items = await _store(stack, plan, resources)
         bus = MemoryEventBus(
@@ -193,8 +198,16 @@ async def open_runtime(plan: Plan, *, on_graph: OnSettled | None = None) -> Asyn
             timeout_seconds=settings.run_timeout_seconds,
             cipher=SecretCipher(settings.secret_key) if settings.secret_key else None,
         )
-        runs = RunService(resources, executor, graphs, bus)
-        services = _services(resources, graphs, runs, saver, store)
+        webhooks = Webhooks(_webhook_policy(plan))
+        runs = RunService(
+            resources,
+            executor,
+            graphs,
+            bus,
+            webhooks=webhooks,
+            default_ttl_minutes=_lifetimes(project).default_minutes,
+        )
+        services = _services(resources, graphs, runs, saver, store, _lifetimes(project))
         await _ensure_assistants(resources, graphs)
         app = _app(services, settings, project)
         runtime = Runtime(
@@ -207,6 +220,10 @@ async def open_runtime(plan: Plan, *, on_graph: OnSettled | None = None) -> Asyn
             drain_seconds=plan.drain_seconds,
         )
         leases = Leases(executor, resources)
+        courier = Courier(resources.deliveries, executor.outbox, webhooks, SystemClock())
+        firing = Firing(resources.crons, runs.admitting, SystemClock())
+        _in_background(stack, courier.run)
+        _in_background(stack, partial(schedule, firing))
         for work in _sweeps(resources, services, project, items):
             _in_background(stack, work)
         _in_background(stack, leases.run)
@@ -310,6 +327,19 @@ async def _store(
     return store, resources.items
 
 
+async def _saver(stack: AsyncExitStack, plan: Plan, driver: Driver) -> Saver:
+    """Return the memory of threads: given in code, named in the file, or ours."""
+    if plan.checkpointer is not None:
+        return plan.checkpointer
+    asked = plan.project.checkpointer if plan.project else Checkpointer()
+    if plan.project is None or asked.path is None:
+        saver = await _own_saver(driver)
+    else:
+        _make_importable(plan.project)
+        saver = await open_saver(stack, asked.path, plan.project.folder)
+    return saver.with_allowlist(asked.types) if asked.types else saver
+
+
 def _graphs(plan: Plan) -> Graphs:
     if plan.project is None:
         return Graphs.of(plan.graphs or {})
@@ -327,10 +357,21 @@ def _make_importable(project: Project) -> None:
 
 
 def _services(
-    resources: ResourceStore, graphs: Graphs, runs: RunService, saver: Saver, store: BaseStore
+    resources: ResourceStore,
+    graphs: Graphs,
+    runs: RunService,
+    saver: Saver,
+    store: BaseStore,
+    lifetimes: Lifetimes,
 ) -> Services:
     state = StateService(resources.threads, graphs, saver=saver, store=store, updates=runs.updates)
-    threads = ThreadService(resources.threads, runs=runs, state=state, saver=saver)
+    threads = ThreadService(
+        resources.threads,
+        runs=runs,
+        state=state,
+        saver=saver,
+        default_ttl_minutes=lifetimes.default_minutes,
+    )
     return Services(
         assistants=AssistantService(resources.assistants, graphs, threads=threads),
         threads=threads,
@@ -365,6 +406,7 @@ def _app(services: Services, settings: Settings, project: Project | None) -> ASG
         heartbeat_seconds=settings.heartbeat_seconds,
         max_page_size=settings.max_page_size,
         cors=(project.cors if project else None) or {},
+        disabled=project.disabled if project else frozenset(),
     )
     app = build_app(services, options)
     return Prefix(app, project.mount_prefix) if project and project.mount_prefix else app
@@ -372,6 +414,15 @@ def _app(services: Services, settings: Settings, project: Project | None) -> ASG
 
 def _item_ttl(project: Project | None) -> Any:
     return dict(project.item_ttl) if project and project.item_ttl else None
+
+
+def _lifetimes(project: Project | None) -> Lifetimes:
+    return project.checkpointer.lifetimes if project else Lifetimes()
+
+
+def _webhook_policy(plan: Plan) -> WebhookPolicy:
+    given = plan.project.webhooks if plan.project else {}
+    return WebhookPolicy(**given, secret=plan.settings.webhook_secret)
 
 
 def _sweep_seconds(project: Project | None) -> float:
@@ -387,15 +438,16 @@ def _sweeps(
 
         return partial(sweep, what, remove, at_once=SWEEP_ROWS, every_seconds=seconds)
 
+    lifetimes = _lifetimes(project)
     yield records("items", items, _sweep_seconds(project))
     yield records("idempotency records", resources.idempotency, RECORDS_SECONDS)
     yield records("deliveries", resources.deliveries, RECORDS_SECONDS)
     yield partial(
         sweep,
         "threads",
-        services.threads.collect,
-        at_once=THREADS_AT_ONCE,
-        every_seconds=RECORDS_SECONDS,
+        partial(services.threads.collect, strategy=lifetimes.strategy),
+        at_once=lifetimes.at_once,
+        every_seconds=lifetimes.sweep_seconds,
     )
 
 

@@ -26,6 +26,7 @@ from threadkeep.model.threads import NewThread, Thread
 from threadkeep.ports.clock import Clock, SystemClock
 from threadkeep.ports.resources import ResourceStore
 from threadkeep.services.runs import RunService, RunStream
+from threadkeep.services.webhooks import WebhookPolicy, Webhooks
 
 DEADLINE_SECONDS = 20.0
 
@@ -76,6 +77,7 @@ async def deployed(
     events_per_run: int = 10_000,
     poll_seconds: float = 0.05,
     cipher: SecretCipher | None = None,
+    policy: WebhookPolicy | None = None,
 ) -> AsyncIterator[Deployment]:
     """Start one, and stop it in the end as a server does."""
     loop = asyncio.get_running_loop()
@@ -97,7 +99,14 @@ async def deployed(
     )
     worker = Worker(executor, resources, poll_seconds=poll_seconds)
     leases = Leases(executor, resources)
-    runs = RunService(resources, executor, graphs, bus, poll_seconds=poll_seconds)
+    runs = RunService(
+        resources,
+        executor,
+        graphs,
+        bus,
+        webhooks=Webhooks(policy or WebhookPolicy()),
+        poll_seconds=poll_seconds,
+    )
     await resources.setup()
     await graphs.load()
     await resources.assistants.ensure(

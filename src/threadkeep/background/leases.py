@@ -9,7 +9,7 @@ import asyncio
 import logging
 import time
 
-from threadkeep.background.owners import release_gone
+from threadkeep.background.owners import delivery_without_values, release_gone
 from threadkeep.engine.executor import Executor
 from threadkeep.engine.kwargs import is_temporary
 from threadkeep.engine.watch import LoopWatch
@@ -98,7 +98,7 @@ class Leases:
         for run in await release_gone(runs):
             await self._released(run)
         if self._clock.can_be_trusted():
-            for run in await runs.release_expired():
+            for run in await runs.release_expired(deliver=delivery_without_values):
                 await self._released(run)
 
     async def _released(self, run: Run) -> None:
@@ -107,6 +107,7 @@ class Leases:
             run.run_id,
             run.thread_id,
         )
+        self._executor.announce_delivery(run)
         self._executor.announce(await self._executor.result_of(run))
         if is_temporary(run):
             await self._executor.erase(run.thread_id)

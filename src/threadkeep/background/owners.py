@@ -10,10 +10,12 @@ import socket
 from collections.abc import Sequence
 from pathlib import Path
 
+from threadkeep.model.deliveries import NewDelivery
 from threadkeep.model.queries import RunQuery
 from threadkeep.model.runs import Run
 from threadkeep.ports.resources import RunRepo
 from threadkeep.rules.run_states import SERVER_RESTARTED
+from threadkeep.rules.webhook_payloads import delivery_of
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 PID_NAMESPACE = Path("/proc/self/ns/pid")
@@ -55,10 +57,19 @@ async def release_gone(runs: RunRepo) -> Sequence[Run]:
     for run in await _running(runs):
         if run.owner is not None and is_gone(run.owner):
             settled = await runs.settle(
-                run.run_id, fence=run.fence, outcome=SERVER_RESTARTED, state=None
+                run.run_id,
+                fence=run.fence,
+                outcome=SERVER_RESTARTED,
+                state=None,
+                deliver=delivery_without_values,
             )
             released += [settled] if settled is not None else []
     return released
+
+
+def delivery_without_values(run: Run) -> NewDelivery | None:
+    """Return the webhook of a run whose process is gone, and what it had along."""
+    return delivery_of(run, None)
 
 
 async def _running(runs: RunRepo) -> Sequence[Run]:

@@ -10,8 +10,7 @@ from collections.abc import Awaitable, Callable
 from threadkeep.errors import ThreadkeepError
 
 SWEEP_ROWS = 500  # of one transaction, so that no writer waits long for it
-THREADS_AT_ONCE = 50  # each is deleted with its checkpoints, one after the other
-RECORDS_SECONDS = 60.0  # between looks for expired threads, idempotency records and deliveries
+RECORDS_SECONDS = 60.0  # between looks for expired idempotency records and deliveries
 
 log = logging.getLogger(__name__)
 

@@ -106,6 +106,9 @@ def _config() -> Iterator[str]:
         "the run, and a run that another process takes over ends with an error, reason",
         "`secrets_lost`. No row has them in the clear.",
         "",
+        "`THREADKEEP_WEBHOOK_SECRET` signs webhooks: `X-Threadkeep-Signature: t=TIME,v1=HEX`,",
+        "where HEX is the HMAC-SHA256 of TIME, a dot and the body. Without it they are unsigned.",
+        "",
         "| variable | default | unit | what it decides |",
         "|---|---|---|---|",
     )

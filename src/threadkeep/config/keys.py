@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from threadkeep.config.sections import ENV_PREFIX
+
 Standing = Literal["served", "image", "later", "refused"]
 
 
@@ -21,20 +23,18 @@ class Key:
         says: What it does when served; else what does not happen.
         remedy: What to do about a refused one.
         holds: The value is an object whose keys stand in this table too.
+        word: What may stand in the place of that object.
     """
 
     standing: Standing
     says: str
     remedy: str = ""
     holds: bool = False
+    word: str | None = None
 
 
-def _disabled(what: str) -> Key:
-    return Key(
-        "refused",
-        f"{what} cannot be switched off yet, so they would stay open",
-        "Remove the key, or close the routes in a proxy",
-    )
+def _disabled(group: str) -> Key:
+    return Key("served", f"Whether the {group} routes answer 404 (false).")
 
 
 _IMAGE = Key("image", "Used when an image is built.")
@@ -96,15 +96,37 @@ KEYS: Mapping[str, Key] = {
         "Another store in place of ours, `./my_store.py:store`: a `BaseStore`, an `ItemRepo`, or a "
         "function that returns one. Not beside `store.index`.",
     ),
-    "checkpointer": Key("served", "The memory of threads.", holds=True),
+    "checkpointer": Key(
+        "served",
+        'The memory of threads: absent or `"default"` is ours on the database.',
+        holds=True,
+        word="default",
+    ),
     "checkpointer.path": Key(
-        "refused",
-        "a saver named in the file is not used, so conversations would go elsewhere",
-        "Remove the key, or pass the saver to threadkeep.create_app(checkpointer=…)",
+        "served",
+        "Another saver instead: `path/file.py:name` of one, or of what opens one (a function, an "
+        "async context manager). It is checked at the start.",
     ),
     "checkpointer.type": Key("later", "the database decides where threads are kept"),
-    "checkpointer.ttl": Key("later", "threads are kept until they are deleted"),
-    "checkpointer.serde": Key("later", "threadkeep's own rules say which types are restored"),
+    "checkpointer.ttl": Key("served", "The lifetime of threads.", holds=True),
+    "checkpointer.ttl.strategy": Key(
+        "served",
+        "`delete` (default): the thread goes with all that is its own. `keep_latest`: its "
+        "checkpoints go but for the latest, and its lifetime begins anew.",
+    ),
+    "checkpointer.ttl.default_ttl": Key(
+        "served", "Minutes a thread lives that says nothing itself (for ever)."
+    ),
+    "checkpointer.ttl.sweep_interval_minutes": Key(
+        "served", "How often expired threads are looked for (1); they read until then."
+    ),
+    "checkpointer.ttl.sweep_limit": Key("served", "Threads of one sweep, at most 100 (100)."),
+    "checkpointer.serde": Key("served", "Which types are restored.", holds=True),
+    "checkpointer.serde.allowed_json_modules": Key(
+        "served", "Further types, each as a list of module and name."
+    ),
+    "checkpointer.serde.allowed_msgpack_modules": Key("served", "The same."),
+    "checkpointer.serde.pickle_fallback": Key("served", "Only `false`: nothing is ever unpickled."),
     "checkpointer.prune": Key("later", "old checkpoints are kept"),
     "auth": Key(
         "refused",
@@ -133,18 +155,43 @@ KEYS: Mapping[str, Key] = {
     ),
     "http.enable_custom_route_auth": _ABSENT,
     "http.middleware_order": _ABSENT,
-    "http.configurable_headers": Key("later", "no header reaches a graph's configuration"),
-    "http.logging_headers": Key("later", "no header is logged"),
-    "http.disable_assistants": _disabled("the assistants' routes"),
-    "http.disable_threads": _disabled("the threads' routes"),
-    "http.disable_runs": _disabled("the runs' routes"),
-    "http.disable_store": _disabled("the store's routes"),
-    "http.disable_meta": _disabled("the system routes"),
+    "http.configurable_headers": Key(
+        "served", "Request headers that a graph finds in `configurable`.", holds=True
+    ),
+    "http.configurable_headers.includes": Key(
+        "served", "Their names, with `*` for any text (none)."
+    ),
+    "http.configurable_headers.excludes": Key(
+        "served", "Those left out all the same (headers of credentials)."
+    ),
+    "http.logging_headers": Key("image", "No header is ever logged."),
+    "http.disable_assistants": _disabled("assistants"),
+    "http.disable_threads": _disabled("threads"),
+    "http.disable_runs": _disabled("runs"),
+    "http.disable_crons": _disabled("crons"),
+    "http.disable_store": _disabled("store"),
+    "http.disable_meta": _disabled("meta"),
     "http.disable_mcp": _ABSENT,
     "http.disable_a2a": _ABSENT,
     "http.disable_ui": _ABSENT,
-    "http.disable_webhooks": _ABSENT,
-    "webhooks": Key("later", "no webhook is called"),
+    "http.disable_webhooks": Key("served", "Runs call no webhook (false)."),
+    "webhooks": Key("served", "What runs may call when they have ended.", holds=True),
+    "webhooks.env_prefix": Key(
+        "served", f"How variables begin that headers may name (`{ENV_PREFIX}`)."
+    ),
+    "webhooks.headers": Key(
+        "served", "Headers of each call; `${{ env.NAME }}` stands for a variable."
+    ),
+    "webhooks.url": Key("served", "Which addresses may be called.", holds=True),
+    "webhooks.url.require_https": Key("served", "Only `https` (false)."),
+    "webhooks.url.allowed_domains": Key(
+        "served", "Only these hosts; `*.example.com` for all below a name (all)."
+    ),
+    "webhooks.url.allowed_ports": Key("served", "Only these ports (all)."),
+    "webhooks.url.max_url_length": Key("served", "Characters of an address (4,096)."),
+    "webhooks.url.disable_loopback": Key(
+        "served", "Whether this machine's own addresses are refused (true)."
+    ),
     "priority": Key("later", "runs start in the order they came"),
     "ui": Key("later", "no user interface is bundled"),
     "ui_config": Key("later", "no user interface is bundled"),

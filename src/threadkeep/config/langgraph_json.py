@@ -10,9 +10,11 @@ from typing import Any
 
 from dotenv import dotenv_values
 
+from threadkeep.config import sections
 from threadkeep.config.explain import mistake, nearest, refused
 from threadkeep.config.item_index import ADAPTED, read_adapter, read_index
-from threadkeep.config.keys import KEYS
+from threadkeep.config.keys import KEYS, Key
+from threadkeep.config.sections import Checkpointer, Headers
 from threadkeep.errors import ConfigError
 
 FILE = "langgraph.json"
@@ -51,6 +53,11 @@ class Project:
         item_index: The settings of ``store.index``, or ``None``.
         sweep_seconds: How often expired items are deleted.
         cors: The settings of ``http.cors``, or ``None``.
+        webhooks: The fields of a ``WebhookPolicy``.
+        checkpointer: The memory of threads.
+        auth: The address of an ``Auth`` object, or ``None``.
+        disabled: The groups of routes that are not served.
+        configurable_headers: The request headers that reach a graph.
         mount_prefix: Before every route; empty or ``/…`` without a slash at its end.
         warnings: What was accepted without effect, one sentence each.
     """
@@ -65,6 +72,11 @@ class Project:
     item_index: Mapping[str, Any] | None = None
     sweep_seconds: float = SWEEP_SECONDS
     cors: Mapping[str, Any] | None = None
+    webhooks: Mapping[str, Any] = field(default_factory=dict)
+    checkpointer: Checkpointer = field(default_factory=Checkpointer)
+    auth: str | None = None
+    disabled: frozenset[str] = frozenset()
+    configurable_headers: Headers = field(default_factory=Headers)
     mount_prefix: str = ""
     warnings: tuple[str, ...] = ()
 
@@ -95,6 +107,15 @@ def read_project(path: Path) -> Project:
         item_index=read_index(name, (document.get("store") or {}).get("index")),
         sweep_seconds=_minutes(name, "sweep_interval_minutes", ttl, SWEEP_SECONDS / 60) * 60,
         cors=_cors(name, http.get("cors")),
+        webhooks=sections.webhooks(
+            name, document.get("webhooks"), is_enabled=not http.get("disable_webhooks")
+        ),
+        checkpointer=sections.checkpointer(name, document.get("checkpointer")),
+        auth=sections.auth_path(name, document.get("auth")),
+        disabled=sections.disabled(name, http),
+        configurable_headers=sections.headers(
+            name, "http.configurable_headers", http.get("configurable_headers")
+        ),
         mount_prefix=_mount_prefix(name, http.get("mount_prefix")),
         warnings=warnings,
     )
@@ -135,9 +156,16 @@ def _standings(file: str, prefix: str, values: Mapping[str, Any]) -> Iterator[st
         elif key.standing == "later":
             yield f"{file}: {path} has no effect yet: {key.says}"
         elif key.holds:
-            if not isinstance(value, dict):
-                raise mistake(file, path, value, "an object")
-            yield from _standings(file, f"{path}.", value)
+            yield from _nested(file, path, key, value)
+
+
+def _nested(file: str, path: str, key: Key, value: Any) -> Iterator[str]:
+    if value == key.word:
+        return
+    if not isinstance(value, dict):
+        expected = f'an object, or "{key.word}"' if key.word else "an object"
+        raise mistake(file, path, value, expected)
+    yield from _standings(file, f"{path}.", value)
 
 
 def _graphs(file: str, value: Any) -> Iterator[GraphEntry]:

@@ -15,6 +15,7 @@ from threadkeep.ports.drivers import DATABASE_VARIABLES, configured_database
 
 PREFIX = "THREADKEEP_"
 SECRET_KEY = "THREADKEEP_SECRET_KEY"
+WEBHOOK_SECRET = "THREADKEEP_WEBHOOK_SECRET"
 MAX_JOBS = 10_000  # runs; a look for pending ones takes as many slots as there are
 MOST = 10**9  # of anything that is counted
 MOST_SECONDS = 366 * 24 * 3600  # a year; clocks and timers have an end
@@ -85,6 +86,7 @@ class Settings:
     Attributes:
         database_url: Where everything is kept; see ``DATABASE_VARIABLES`` for who decides.
         secret_key: Encrypts the secrets of runs that wait; ``None`` keeps them in memory.
+        webhook_secret: Signs webhooks; ``None`` leaves them unsigned.
         warnings: What was found and is not honoured, one sentence each.
     """
 
@@ -127,6 +129,7 @@ class Settings:
         "JOBS", 10, "runs", "Runs that one process executes at the same time.", most=MAX_JOBS
     )
     secret_key: str | None = field(default=None, repr=False)
+    webhook_secret: str | None = field(default=None, repr=False)
     warnings: tuple[str, ...] = ()
 
 
@@ -162,6 +165,7 @@ def read_settings(
     return Settings(
         database_url=database or database_url(environment, folder=folder),
         secret_key=environment.get(SECRET_KEY) or None,
+        webhook_secret=environment.get(WEBHOOK_SECRET) or None,
         warnings=_warnings(environment),
         **values,
     )
@@ -198,7 +202,7 @@ def _refuse(environment: Mapping[str, str]) -> None:
 
 def _warnings(environment: Mapping[str, str]) -> tuple[str, ...]:
     known = {variable.name for variable, _ in variables().values()}
-    known |= {SECRET_KEY, *DATABASE_VARIABLES, *OF_DRIVERS, *REFUSED, *NOT_SERVED}
+    known |= {SECRET_KEY, WEBHOOK_SECRET, *DATABASE_VARIABLES, *OF_DRIVERS, *REFUSED, *NOT_SERVED}
     ours = sorted(name for name in environment if name.startswith(PREFIX))
     unknown = [n for n in ours if n not in known and not n.startswith(PREFIX + "TEST_")]
     return (

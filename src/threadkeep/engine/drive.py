@@ -156,7 +156,8 @@ class Work:
             "run %s of graph %r leaves the tasks that graph %r has pending on thread %s",
             *(self.run.run_id, kwargs["graph_id"], owner, self.run.thread_id),
         )
-        await graph.aupdate_state({**at, "metadata": config["metadata"]}, None, as_node=END)
+        at["metadata"] = config["metadata"]  # or who wrote it could not be told
+        await graph.aupdate_state(at, None, as_node=END)
         for key in CHECKPOINT_KEYS:  # what was written is the newest: the run goes on from there
             config["configurable"].pop(key, None)
 

@@ -17,6 +17,7 @@ from threadkeep.engine.engine import Ending, Engine
 from threadkeep.engine.execution import Execution, Slot, StartGate
 from threadkeep.engine.json import encode, error_of
 from threadkeep.engine.kwargs import is_temporary, user_of
+from threadkeep.engine.outbox import Outbox
 from threadkeep.engine.secrets import SecretCipher, SecretKeeper
 from threadkeep.engine.settling import Settler
 from threadkeep.engine.threads import current_run
@@ -71,7 +72,8 @@ class Executor:
         self.claim = Claim(owner, lease_seconds)
         self._engine = engine
         self._secrets = SecretKeeper(cipher)
-        self._settler = Settler(engine, resources, clock)
+        self.outbox = Outbox()
+        self._settler = Settler(engine, resources, clock, self.outbox)
         self._bus = bus
         self._jobs = jobs
         self._timeout_seconds = timeout_seconds
@@ -164,6 +166,10 @@ class Executor:
         self._pending.discard(result.run.run_id)
         self.endings.tell(result.run.run_id, result)
         self._bus.close(result.run.run_id)
+
+    def announce_delivery(self, run: Run) -> None:
+        """Have the webhook of a settled run sent; see ``Settler.announce_delivery``."""
+        self._settler.announce_delivery(run)
 
     def check_roll_back(self) -> None:
         """Refuse where runs cannot be rolled back; see ``Engine.check_roll_back``."""

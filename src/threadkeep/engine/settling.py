@@ -5,19 +5,26 @@ thread of a temporary one.
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
+
+import orjson
 
 from threadkeep.engine.cancel import LOST
 from threadkeep.engine.engine import Ending, Engine
 from threadkeep.engine.json import error_of
 from threadkeep.engine.kwargs import is_temporary
-from threadkeep.errors import StorageError
+from threadkeep.engine.outbox import Outbox
+from threadkeep.errors import AlreadyExistsError, StorageError
 from threadkeep.model.runs import Outcome, Run, RunResult
 from threadkeep.ports.clock import Clock
 from threadkeep.ports.resources import ResourceStore
+from threadkeep.ports.resources.runs import Deliver
 from threadkeep.rules.run_changes import ended
+from threadkeep.rules.webhook_payloads import LEFT_OUT, MAX_PAYLOAD_BYTES, delivery_of
 
 if TYPE_CHECKING:
     from threadkeep.engine.drive import Work
@@ -34,9 +41,13 @@ class Settler:
         engine: Has the checkpoints.
         resources: Has runs and threads.
         clock: When a run ended that leaves no row.
+        outbox: Told of the webhooks that are written.
     """
 
-    def __init__(self, engine: Engine, resources: ResourceStore, clock: Clock) -> None:
+    def __init__(
+        self, engine: Engine, resources: ResourceStore, clock: Clock, outbox: Outbox
+    ) -> None:
+        self._outbox = outbox
         self._engine = engine
         self._resources = resources
         self._clock = clock
@@ -90,8 +101,10 @@ class Settler:
 
     async def _record(self, run: Run, work: "Work | None", ending: Ending) -> RunResult:
         if is_temporary(run):
+            as_ended = self.as_ended(run, ending.outcome)
+            await self._post(as_ended, ending.answer)
             await self.erase(run.thread_id)
-            return RunResult(self.as_ended(run, ending.outcome), ending.answer)
+            return RunResult(as_ended, ending.answer)
         if ending.outcome.reason == "rolled_back":
             return await self._roll_back(run, work, ending)
         return await self._write(run, work, ending)
@@ -124,9 +137,30 @@ class Settler:
         self, run: Run, ending: Ending, *, check: Callable[[], None] | None = None
     ) -> RunResult:
         settled = await self._resources.runs.settle(
-            run.run_id, fence=run.fence, outcome=ending.outcome, state=ending.state, check=check
+            run.run_id,
+            fence=run.fence,
+            outcome=ending.outcome,
+            state=ending.state,
+            check=check,
+            deliver=_deliver(run, ending.answer),
         )
+        if settled is not None:
+            self.announce_delivery(settled)
         return await self.lost(run) if settled is None else RunResult(settled, ending.answer)
+
+    def announce_delivery(self, run: Run) -> None:
+        """Have the webhook of a settled run sent, if it has one."""
+        if (made := delivery_of(run, None)) is not None:
+            self._outbox.post(made.delivery_id)
+
+    async def _post(self, run: Run, answer: bytes | None) -> None:
+        """Write the webhook of a run that leaves no row; once, however often this is tried."""
+        deliver = _deliver(run, answer)
+        new = None if deliver is None else deliver(run)
+        if new is not None:
+            with contextlib.suppress(AlreadyExistsError):
+                await self._resources.deliveries.add(new)
+            self._outbox.post(new.delivery_id)
 
     async def _roll_back(self, run: Run, work: "Work | None", ending: Ending) -> RunResult:
         """Remove what a run wrote, then its row, which frees its thread."""
@@ -148,6 +182,17 @@ class _Check:
         self.has_refused = True
         self._work.check_stored()
         self.has_refused = False
+
+
+def _deliver(run: Run, answer: bytes | None) -> Deliver | None:
+    """Return what writes the webhook of a run; ``None`` where nobody asked for one."""
+    if not run.kwargs.get("webhook"):
+        return None
+    is_small = answer is not None and len(answer) <= MAX_PAYLOAD_BYTES
+    values = orjson.loads(answer) if answer is not None and is_small else None
+    if answer is not None and not is_small:
+        values = LEFT_OUT
+    return partial(delivery_of, values=values)
 
 
 async def _failure_of(work: "Work") -> Exception | None:

@@ -14,7 +14,7 @@ from threadkeep.server.call import Call, Handler
 from threadkeep.server.errors import error_response
 from threadkeep.server.middleware import middleware, request_id_of
 from threadkeep.server.options import ServerOptions
-from threadkeep.server.routes import ROUTES
+from threadkeep.server.routes import ROUTES, group_of
 from threadkeep.services.context import Services
 
 
@@ -27,6 +27,8 @@ def build_app(services: Services, options: ServerOptions) -> Starlette:
     """
     by_path: dict[str, dict[str, Handler]] = {}
     for route in ROUTES:
+        if group_of(route.path) in options.disabled:
+            continue
         by_path.setdefault(route.path, {})[route.method] = route.handler
     app = Starlette(
         routes=[

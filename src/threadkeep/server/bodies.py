@@ -388,7 +388,8 @@ RUN_CREATE = (
     Field("after_seconds", checks.number(at_least=0, at_most=MAX_DELAY_SECONDS), default=0),
     Field("durability", checks.one_of(*get_args(Durability))),
     Field("checkpoint_during", checks.boolean),
-    Field("webhook", checks.refused("join or stream the run instead of waiting for a call")),
+    Field("webhook", checks.text(at_least=1)),
+    Field("strict_resume", checks.boolean, default=False),
 )
 # What a request takes from the body as it stands there.
 RUN_REQUEST_NAMES = (
@@ -407,6 +408,8 @@ RUN_REQUEST_NAMES = (
     "on_completion",
     "on_disconnect",
     "after_seconds",
+    "webhook",
+    "strict_resume",
 )
 RUNS_CANCEL = (
     Field("thread_id", checks.identifier),

@@ -16,9 +16,11 @@ class ServerOptions:
         max_page_size: The largest page of any list or search, in rows.
         cors: Which other origins a page may call from, as arguments of Starlette's
             ``CORSMiddleware`` under the names of ``http.cors``; everywhere without.
+        disabled: The groups of routes that are not served.
     """
 
     max_body_bytes: int
     heartbeat_seconds: float
     max_page_size: int
     cors: Mapping[str, Any] = field(default_factory=dict)
+    disabled: frozenset[str] = frozenset()

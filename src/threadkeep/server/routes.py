@@ -77,3 +77,13 @@ ROUTES = (
     RouteEntry("POST", "/store/items/search", store.search),
     RouteEntry("POST", "/store/namespaces", store.list_namespaces),
 )
+
+
+def group_of(path: str) -> str:
+    """Return the group of routes that a path belongs to, by which it can be switched off."""
+    parts = path.strip("/").split("/")
+    if "crons" in parts:
+        return "crons"
+    if "runs" in parts:
+        return "runs"
+    return parts[0] if parts[0] in ("assistants", "threads", "store", "ok") else "meta"

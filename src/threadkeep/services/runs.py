@@ -12,26 +12,23 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coro
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
-from threadkeep.engine.execution import Slot
 from threadkeep.engine.executor import Executor
 from threadkeep.engine.graphs import Graphs
 from threadkeep.engine.identifiers import new_id
-from threadkeep.engine.kwargs import is_temporary, run_kwargs, thread_config
-from threadkeep.errors import AlreadyExistsError, NotFoundError, ThreadkeepError
-from threadkeep.model.assistants import Assistant
+from threadkeep.errors import NotFoundError, ThreadkeepError
 from threadkeep.model.events import Event, is_asked
 from threadkeep.model.queries import Listing, RunQuery
 from threadkeep.model.requests import RunRequest
-from threadkeep.model.runs import ACTIVE, Admission, CancelAction, NewRun, Run, RunResult, RunStatus
-from threadkeep.model.threads import NewThread
+from threadkeep.model.runs import ACTIVE, CancelAction, Run, RunResult, RunStatus
 from threadkeep.ports.bus import EventBus, Subscription
 from threadkeep.ports.resources import ResourceStore
+from threadkeep.services.admitting import Admitting
+from threadkeep.services.webhooks import Webhooks
 
 T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
-ADMISSIONS = 10  # tries, each with a thread made anew, while others go on deleting it
 POLL_SECONDS = 1.0  # how often a run that executes in another process is looked up
 
 
@@ -63,6 +60,7 @@ class RunService:
     """Everything that is asked of runs, over HTTP or not.
 
     Attributes:
+        admitting: Makes them.
         updates: The threads on which no run executes, because their state is being changed.
     """
 
@@ -73,12 +71,16 @@ class RunService:
         graphs: Graphs,
         bus: EventBus,
         *,
+        webhooks: Webhooks,
+        default_ttl_minutes: float | None = None,
         poll_seconds: float = POLL_SECONDS,
     ) -> None:
         self.updates = executor.updates
         self._resources = resources
         self._executor = executor
-        self._graphs = graphs
+        self.admitting = Admitting(
+            resources, executor, graphs, webhooks, default_ttl_minutes=default_ttl_minutes
+        )
         self._bus = bus
         self._poll_seconds = poll_seconds
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -92,8 +94,9 @@ class RunService:
             ThreadStatusError: The thread's status is not in ``thread_status_in``.
             NotSupportedError: ``multitask_strategy`` is ``rollback`` and the checkpointer cannot
                 remove a run's checkpoints.
+            InvalidRequestError: The webhook may not be called.
         """
-        return await self._detached(self._begin(new_id(), request))
+        return await self._detached(self.admitting.begin(new_id(), request))
 
     async def wait(
         self, request: RunRequest, *, begun: Callable[[Run], None] | None = None
@@ -112,7 +115,7 @@ class RunService:
         """
         run_id = new_id()
         with self._executor.endings.watch(run_id) as ended:
-            beginning = self._spawn(self._begin(run_id, request))
+            beginning = self._spawn(self.admitting.begin(run_id, request))
             try:
                 run = await asyncio.shield(beginning)
                 if begun is not None:
@@ -132,7 +135,7 @@ class RunService:
         run_id = new_id()
         self._bus.open(run_id, keep=request.stream_resumable)
         heard = self._bus.subscribe(run_id, after=0)
-        beginning = self._spawn(self._begin(run_id, request))
+        beginning = self._spawn(self.admitting.begin(run_id, request))
         try:
             run = await asyncio.shield(beginning)
         except asyncio.CancelledError:
@@ -219,7 +222,7 @@ class RunService:
                 return run
             if action == "rollback":
                 self._executor.check_roll_back()
-            asked = await self._stop(run, action)
+            asked = await self.admitting.stop(run, action)
             if not wait or asked.status not in ACTIVE:
                 return asked
             try:
@@ -251,7 +254,7 @@ class RunService:
             self._executor.check_roll_back()
         found = await self._active(thread_id, run_ids, statuses)
         for run in found:
-            await self._stop(run, action)
+            await self.admitting.stop(run, action)
         return len(found)
 
     async def stop_thread(self, thread_id: str) -> None:
@@ -310,99 +313,10 @@ class RunService:
         await self._resources.runs.delete(run_id)
         self._bus.forget(run_id)
 
-    async def _begin(self, run_id: str, request: RunRequest) -> Run:
-        """Admit a run and start it if a slot is free; tell the runs it displaces."""
-        if request.multitask_strategy == "rollback":
-            self._executor.check_roll_back()
-        assistant = await self._assistant(request.assistant_id)
-        thread_id = request.thread_id or new_id()
-        if request.checkpoint and request.checkpoint.get("checkpoint_id") is not None:
-            await self._executor.check_checkpoint(thread_id, request.checkpoint)
-        new = NewRun(
-            run_id=run_id,
-            thread_id=thread_id,
-            assistant_id=assistant.assistant_id,
-            kwargs=self._executor.hide_secrets(run_id, run_kwargs(request, assistant)),
-            metadata=request.metadata,
-            multitask_strategy=request.multitask_strategy,
-            after_seconds=request.after_seconds,
-            thread_metadata={
-                "graph_id": assistant.graph_id,
-                "assistant_id": assistant.assistant_id,
-            },
-            thread_config=thread_config(request),
-        )
-        if request.thread_id is None:
-            await self._resources.threads.create(NewThread(thread_id, dict(request.metadata)))
-        slot = None if request.after_seconds > 0 else self._executor.reserve()
-        try:
-            admission = await self._admit(request, new, slot)
-        except BaseException:
-            self._executor.forget_secrets(run_id)
-            if slot is not None:
-                slot.release()
-            raise
-        self._start(admission, slot)
-        for displaced in admission.displaced:
-            await self._told(displaced, request.multitask_strategy)
-        return admission.run
-
-    async def _admit(self, request: RunRequest, new: NewRun, slot: Slot | None) -> Admission:
-        claim = None if slot is None else self._executor.claim
-        asked = request.thread_status_in
-        runs = self._resources.runs
-        for _ in range(ADMISSIONS):
-            try:
-                return await runs.admit(new, claim=claim, thread_status_in=asked)
-            except NotFoundError:
-                if request.if_not_exists != "create":
-                    raise
-            with contextlib.suppress(AlreadyExistsError):
-                await self._resources.threads.create(NewThread(new.thread_id, {}))
-        return await runs.admit(new, claim=claim, thread_status_in=asked)
-
-    def _start(self, admission: Admission, slot: Slot | None) -> None:
-        if slot is not None and admission.run.status == "running":
-            self._executor.start(admission.run, slot)
-            return
-        if slot is not None:
-            slot.release()
-        may_start = admission.run.start_at <= admission.run.created_at
-        self._executor.note_pending(admission.run, lacks_slot=slot is None and may_start)
-
-    async def _assistant(self, ident: str) -> Assistant:
-        """Find an assistant by its id or, meaning the default one, by its graph's id."""
-        found = await self._resources.assistants.get(self._graphs.assistant_id_of(ident))
-        found = found or await self._resources.assistants.get(ident)
-        if found is None:
-            raise NotFoundError("assistant", ident)
-        if found.graph_id not in self._graphs.graph_ids:
-            raise NotFoundError("graph", found.graph_id)
-        return found
-
-    async def _stop(self, run: Run, action: CancelAction) -> Run:
-        """Record that a run is to stop, and stop it at once if it executes here."""
-        asked = await self._resources.runs.request_cancel(run.run_id, action)
-        if asked is None:
-            return run
-        await self._told(asked, action)
-        return asked
-
-    async def _told(self, run: Run, strategy: str) -> None:
-        """Pass on that a run was asked to stop, or ended because it had not begun."""
-        action: CancelAction = "rollback" if strategy == "rollback" else "interrupt"
-        if run.status == "running":
-            self._executor.stop(run.run_id, action)
-            return
-        self._executor.announce(RunResult(run, None))
-        if is_temporary(run):
-            await self._executor.erase(run.thread_id)
-        self._executor.wake()
-
     async def _abandon(self, beginning: asyncio.Task[Run]) -> None:
         """Cancel a run whose only reader went away, if it was made."""
         with contextlib.suppress(ThreadkeepError):
-            await self._stop(await beginning, "interrupt")
+            await self.admitting.stop(await beginning, "interrupt")
 
     async def _end_of(self, run: Run, ended: asyncio.Future[RunResult]) -> RunResult:
         """Wait for the end of a run, wherever it executes.
@@ -435,7 +349,7 @@ class RunService:
                 watching.cancel()
             await heard.aclose()
             if disconnected and cancel_on_disconnect:
-                await self._detached(self._stop(run, "interrupt"))
+                await self._detached(self.admitting.stop(run, "interrupt"))
 
         return RunStream(run, _only(heard, modes), close)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
@@ -9,7 +10,12 @@ from typing import Any, Literal
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from threadkeep.engine.identifiers import new_id
-from threadkeep.errors import AlreadyExistsError, NotFoundError, NotSupportedError
+from threadkeep.errors import (
+    AlreadyExistsError,
+    NotFoundError,
+    NotSupportedError,
+    ThreadkeepError,
+)
 from threadkeep.model.queries import Listing, ThreadQuery
 from threadkeep.model.requests import StateUpdate
 from threadkeep.model.threads import NewThread, Thread
@@ -17,6 +23,8 @@ from threadkeep.model.unset import UNSET, Unset
 from threadkeep.ports.resources import ThreadRepo
 from threadkeep.services.runs import RunService
 from threadkeep.services.state import StateService
+
+log = logging.getLogger(__name__)
 
 IfExists = Literal["raise", "do_nothing"]
 Pruning = Literal["delete", "keep_latest"]
@@ -32,7 +40,9 @@ class ThreadService:
         runs: RunService,
         state: StateService,
         saver: BaseCheckpointSaver[Any],
+        default_ttl_minutes: float | None = None,
     ) -> None:
+        self._default_ttl_minutes = default_ttl_minutes
         self._threads = threads
         self._runs = runs
         self._state = state
@@ -51,6 +61,7 @@ class ThreadService:
 
         Args:
             thread_id: Its id; a new one without.
+            ttl_minutes: Its lifetime; the deployment's without.
             if_exists: Whether a thread that has the id already is an error or the answer.
             supersteps: What its state is made by; its metadata names the graph then. A thread
                 whose supersteps are refused is not made.
@@ -59,6 +70,8 @@ class ThreadService:
             AlreadyExistsError: The id is taken, and ``if_exists`` is ``raise``.
             InvalidRequestError: The graph refuses a superstep, or none is named.
         """
+        if ttl_minutes is None:
+            ttl_minutes = self._default_ttl_minutes
         new = NewThread(thread_id or new_id(), metadata, ttl_minutes)
         try:
             made = await self._threads.create(new)
@@ -160,19 +173,40 @@ class ThreadService:
                 pruned += 1
         return pruned
 
-    async def collect(self, limit: int) -> int:
-        """Delete up to ``limit`` threads whose lifetime is over, longest first; return how many.
+    async def collect(self, limit: int, *, strategy: Pruning = "delete") -> int:
+        """Deal with up to ``limit`` threads whose lifetime is over, longest first.
 
-        One whose lifetime was changed meanwhile stays.
+        Runs in flight are stopped first. One whose lifetime was changed meanwhile stays, and one
+        that fails is logged and left for the next time.
+
+        Args:
+            limit: At most so many.
+            strategy: ``delete``, or ``keep_latest``: drop all checkpoints but the latest, and
+                begin the lifetime anew.
+
+        Returns:
+            How many were dealt with.
         """
-        deleted = 0
+        done = 0
         for thread_id in await self._threads.list_expired(limit=limit):
-            # Looked at again: deleting those before it took its time.
-            if thread_id in await self._threads.list_expired(limit=limit):
-                with contextlib.suppress(NotFoundError):
-                    await self.delete(thread_id)
-                    deleted += 1
-        return deleted
+            try:
+                done += await self._collect(thread_id, strategy)
+            except ThreadkeepError as error:
+                log.warning("expired thread %s stays for now: %s", thread_id, error)
+        return done
+
+    async def _collect(self, thread_id: str, strategy: Pruning) -> bool:
+        thread = await self._threads.get(thread_id)
+        if thread is None or thread_id not in await self._threads.list_expired():
+            return False  # dealing with those before it took its time
+        if strategy == "delete":
+            await self.delete(thread_id)
+            return True
+        await self._runs.stop_thread(thread_id)
+        with _able(self._saver, "prune"):
+            await self._saver.aprune([thread_id], strategy="keep_latest")
+        await self._threads.update(thread_id, ttl_minutes=thread.ttl_minutes)
+        return True
 
     async def _replayed(
         self, thread_id: str, supersteps: Sequence[Sequence[StateUpdate]]
