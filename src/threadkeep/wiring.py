@@ -38,7 +38,7 @@ from threadkeep.background.sweepers import (
 )
 from threadkeep.background.worker import Worker
 from threadkeep.config.langgraph_json import SWEEP_SECONDS, GraphEntry, Project, read_project
-from threadkeep.config.sections import Checkpointer, Lifetimes
+from threadkeep.config.sections import Checkpointer, Headers, Lifetimes
 from threadkeep.config.settings import Settings, read_settings
 from threadkeep.drivers.memory.bus import MemoryEventBus
 from threadkeep.engine.engine import Engine
@@ -407,6 +407,7 @@ def _app(services: Services, settings: Settings, project: Project | None) -> ASG
         max_page_size=settings.max_page_size,
         cors=(project.cors if project else None) or {},
         disabled=project.disabled if project else frozenset(),
+        passed_on=(project.configurable_headers if project else Headers()).passed_on,
     )
     app = build_app(services, options)
     return Prefix(app, project.mount_prefix) if project and project.mount_prefix else app

@@ -99,13 +99,9 @@ async def deployed(
     )
     worker = Worker(executor, resources, poll_seconds=poll_seconds)
     leases = Leases(executor, resources)
+    webhooks = Webhooks(policy or WebhookPolicy())
     runs = RunService(
-        resources,
-        executor,
-        graphs,
-        bus,
-        webhooks=Webhooks(policy or WebhookPolicy()),
-        poll_seconds=poll_seconds,
+        *(resources, executor, graphs, bus), webhooks=webhooks, poll_seconds=poll_seconds
     )
     await resources.setup()
     await graphs.load()
@@ -115,10 +111,7 @@ async def deployed(
             for name in graphs.graph_ids
         ]
     )
-    tasks = [asyncio.create_task(worker.run()), asyncio.create_task(leases.run())]
-    if not has_background:
-        for task in tasks:
-            task.cancel()
+    tasks = [asyncio.create_task(work()) for work in (worker.run, leases.run) if has_background]
     try:
         async with asyncio.timeout(DEADLINE_SECONDS):
             yield Deployment(resources, saver, store, bus, graphs, executor, worker, leases, runs)

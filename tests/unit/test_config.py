@@ -133,9 +133,7 @@ def test_cors_and_the_mount_prefix_are_read(folder: Path) -> None:
     [
         ("auth", {"auth": {"path": "./auth.py:auth"}}),
         ("encryption", {"encryption": {"path": "./e.py:e"}}),
-        ("checkpointer.path", {"checkpointer": {"path": "./s.py:s"}}),
         ("http.app", {"http": {"app": "./app.py:app"}}),
-        ("http.disable_store", {"http": {"disable_store": True}}),
         ("store.scope", {"store": {"scope": "user"}}),
     ],
 )
@@ -152,10 +150,10 @@ def test_what_is_switched_off_anyway_is_no_mistake(folder: Path) -> None:
 
 
 def test_keys_of_langgraph_that_have_no_effect_yet_are_named_once(folder: Path) -> None:
-    project = read(folder, checkpointer={"serde": {}}, webhooks={}, python_version="3.12")
+    project = read(folder, checkpointer={"prune": {}}, ui={}, python_version="3.12")
     assert [text.split(" has ")[0] for text in project.warnings] == [
-        "langgraph.json: checkpointer.serde",
-        "langgraph.json: webhooks",
+        "langgraph.json: checkpointer.prune",
+        "langgraph.json: ui",
     ]
 
 

@@ -99,7 +99,7 @@ BAD: list[tuple[tuple[Field, ...], dict[str, Any], str]] = [
     (bodies.RUN_CREATE, {"assistant_id": "a", "stream_mode": ["values", 1]}, "stream_mode[1]"),
     (bodies.RUN_CREATE, {"assistant_id": "a", "interrupt_before": "x"}, "interrupt_before"),
     (bodies.RUN_CREATE, {"assistant_id": "a", "multitask_strategy": "x"}, "multitask_strategy"),
-    (bodies.RUN_CREATE, {"assistant_id": "a", "webhook": "http://a"}, "webhook"),
+    (bodies.RUN_CREATE, {"assistant_id": "a", "webhook": ""}, "webhook"),
     (bodies.RUN_CREATE, {"assistant_id": "a", "after_seconds": -1}, "after_seconds"),
     (bodies.RUN_CREATE, {"assistant_id": "a", "durability": "never"}, "durability"),
     (bodies.RUN_CREATE, {"assistant_id": "a", "on_disconnect": "x"}, "on_disconnect"),

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from threadkeep.model.assistants import Assistant
-from threadkeep.model.identity import USER, current_user, in_configurable
+from threadkeep.model.identity import USER, current_user, in_configurable, passed_headers
 from threadkeep.model.requests import RunRequest
 from threadkeep.model.runs import Run
 from threadkeep.rules.redaction import redact_config
@@ -82,8 +82,10 @@ def user_of(kwargs: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def _with_user(config: dict[str, Any]) -> dict[str, Any]:
-    """Return a merged config with who is calling."""
-    configurable = {**config["configurable"], **in_configurable(current_user.get())}
+    """Return a merged config with who is calling, and what their request says of them."""
+    said = free_keys(passed_headers.get() or {})
+    user = in_configurable(current_user.get())
+    configurable = {**config["configurable"], **said, **user}
     return {**config, "configurable": configurable}
 
 

@@ -18,6 +18,11 @@ current_user: ContextVar[Mapping[str, Any] | None] = ContextVar(
     "threadkeep_current_user", default=None
 )
 
+# Request headers that the deployment passes on to ``configurable``, by name in lower case.
+passed_headers: ContextVar[Mapping[str, str] | None] = ContextVar(
+    "threadkeep_passed_headers", default=None
+)
+
 
 def in_configurable(user: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return what a graph's ``configurable`` says of a user; empty for nobody."""

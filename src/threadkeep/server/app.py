@@ -9,6 +9,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from threadkeep.model.identity import passed_headers
 from threadkeep.server import checks
 from threadkeep.server.call import Call, Handler
 from threadkeep.server.errors import error_response
@@ -46,6 +47,7 @@ def _endpoint(
     handlers: Mapping[str, Handler], services: Services, options: ServerOptions
 ) -> Callable[[Request], Awaitable[ASGIApp]]:
     async def endpoint(request: Request) -> ASGIApp:
+        passed_headers.set(options.passed_on(request.headers))
         method = "GET" if request.method == "HEAD" else request.method
         try:
             return await handlers[method](Call(request, services, options))

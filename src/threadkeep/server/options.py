@@ -1,6 +1,6 @@
 """How the server answers, as far as it can be chosen."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,7 @@ class ServerOptions:
         cors: Which other origins a page may call from, as arguments of Starlette's
             ``CORSMiddleware`` under the names of ``http.cors``; everywhere without.
         disabled: The groups of routes that are not served.
+        passed_on: Which of a request's headers its runs find in ``configurable``.
     """
 
     max_body_bytes: int
@@ -24,3 +25,4 @@ class ServerOptions:
     max_page_size: int
     cors: Mapping[str, Any] = field(default_factory=dict)
     disabled: frozenset[str] = frozenset()
+    passed_on: Callable[[Mapping[str, str]], Mapping[str, str]] = lambda _: {}

@@ -112,6 +112,8 @@ def _request(cron: Cron) -> RunRequest:
     """Return what a cron asks for each time."""
     payload = cron.payload
     given = {name: payload[name] for name in PAYLOAD if payload.get(name) is not None}
+    if payload.get("checkpoint_during") is False:  # the older word
+        given.setdefault("durability", "exit")
     return RunRequest(
         assistant_id=cron.assistant_id,
         thread_id=cron.thread_id,

@@ -190,14 +190,14 @@ class ThreadService:
         done = 0
         for thread_id in await self._threads.list_expired(limit=limit):
             try:
-                done += await self._collect(thread_id, strategy)
+                done += await self._collect(thread_id, strategy, limit)
             except ThreadkeepError as error:
                 log.warning("expired thread %s stays for now: %s", thread_id, error)
         return done
 
-    async def _collect(self, thread_id: str, strategy: Pruning) -> bool:
+    async def _collect(self, thread_id: str, strategy: Pruning, limit: int) -> bool:
         thread = await self._threads.get(thread_id)
-        if thread is None or thread_id not in await self._threads.list_expired():
+        if thread is None or thread_id not in await self._threads.list_expired(limit=limit):
             return False  # dealing with those before it took its time
         if strategy == "delete":
             await self.delete(thread_id)
