@@ -23,7 +23,6 @@ from threadkeep.drivers.sqlite.documents import SqliteDocumentStore
 from threadkeep.ports.documents import (
     CHECKPOINTS,
     COLLECTIONS,
-    WRITES,
     Batch,
     Below,
     Condition,
@@ -67,6 +66,7 @@ VALUES: dict[tuple[str, FieldType], st.SearchStrategy[Scalar]] = {
     ("source", "text"): texts(["input", "loop", ""]),
     ("step", "integer"): st.sampled_from([-1, 0, 1, 2**62]),
     ("part", "integer"): st.integers(-2, 2),
+    ("index", "integer"): st.integers(-2, 2),
     ("meta", "bytes"): st.sampled_from([b"", b"\x00", b"m"]),
     ("ref", "bytes"): st.sampled_from(ADDRESSES),
     ("metadata", "json"): texts(METADATA),
@@ -83,12 +83,13 @@ def drawn_documents(draw: st.DrawFn, thread_id: str) -> Document:
     """Draw a document of any collection."""
     collection = draw(st.sampled_from(list(COLLECTIONS)))
     fields = COLLECTIONS[collection].fields.items()
+    most = 3 if COLLECTIONS[collection].names else 0
     return Document(
         thread_id,
         collection,
         draw(keys(collection)),
         draw(st.sampled_from([b"", b"body", b"x" * 100, b"y" * 500])),
-        tuple(draw(st.lists(st.sampled_from(ADDRESSES), max_size=3))),
+        tuple(draw(st.lists(st.sampled_from(ADDRESSES), max_size=most))),
         {name: draw(st.none() | VALUES[name, kind]) for name, kind in fields},
     )
 
@@ -142,7 +143,7 @@ def finds(draw: st.DrawFn) -> Find:
         newest_first=draw(st.booleans()),
         after=draw(st.none() | after),
         limit=draw(st.integers(0, 6)),
-        children=WRITES if collection == CHECKPOINTS and draw(st.booleans()) else None,
+        children=COLLECTIONS[collection].children if draw(st.booleans()) else None,
         bodies=draw(st.booleans()),
     )
 

@@ -91,7 +91,7 @@ SEEKS = {
     ),
     "a thread's next page": (
         Find(CHECKPOINTS, "t", after=("t", KEY)),
-        "SEARCH d USING PRIMARY KEY (tid=? AND (ns,id)>(?,?))",
+        "SEARCH d USING PRIMARY KEY (tid=? AND (ns,id)>(?,?) AND ns<?)",
     ),
     "a thread's next writes": (
         Find(WRITES, "t", after=("t", (*KEY, "task", 0))),

@@ -122,7 +122,7 @@ def test_where_the_thread_is_gone_nothing_is_written() -> None:
     drive(put(request("1", {"m": messages(9)}, 1), CODEC, memory), [])
     steps = put(request("2", {"m": messages(9)}, 1, "1"), CODEC, memory)
     with pytest.raises(NotFoundError, match="'t'"):
-        drive(steps, [Inserted(written=False), Page(())])
+        drive(steps, [Inserted(written=False), Page(()), Page(())])
 
 
 def test_values_are_serialized_before_the_first_request() -> None:

@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from threadkeep.checkpoints.codec import Codec
+from threadkeep.checkpoints.earlier import get_earlier
 from threadkeep.checkpoints.entries import Entry, names_of
+from threadkeep.checkpoints.get import Loaded
 from threadkeep.checkpoints.known import Known
 from threadkeep.checkpoints.reading import Documents, Reader, gather, naming, still_stored
 from threadkeep.checkpoints.recall import row_of
@@ -57,11 +59,13 @@ class _Trail:
         wanted: The channels whose value is still to be found.
         seeds: The entries of the others.
         steps: What each ancestor wrote to a channel while it was wanted, the nearest first.
+        earlier: The ancestor in schema 1 at which it ends, if it does: a whole snapshot.
     """
 
     wanted: set[str]
     seeds: dict[str, Entry] = field(default_factory=dict)
     steps: list[list[tuple[str, str, Entry]]] = field(default_factory=list)
+    earlier: Loaded | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +173,12 @@ def _load(
         name: History([], [reader.value(trail.seeds[name])] if name in trail.seeds else [])
         for name in channels
     }
+    if trail.earlier is not None:
+        values = trail.earlier.checkpoint["channel_values"]
+        for name in trail.wanted:
+            histories[name].seed.extend([values[name]] if name in values else [])
+            writes = trail.earlier.pending_writes
+            histories[name].writes.extend(each for each in writes if each[1] == name)
     for step in reversed(trail.steps):
         for task_id, channel, entry in step:
             histories[channel].writes.append((task_id, channel, reader.value(entry)))
@@ -185,6 +195,9 @@ def _follow(
     while trail.wanted and parent_id is not None:
         ancestor = yield from ancestors.find(str(parent_id))
         if ancestor is None:
+            trail.earlier = yield from get_earlier(
+                target.thread_id, namespace, str(parent_id), codec, known
+            )
             return
         document = ancestor.document
         fresh = yield from gather(target.thread_id, document.refs[:1], found, known)

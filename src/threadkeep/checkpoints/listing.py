@@ -61,11 +61,13 @@ class Position:
         after: The last checkpoint looked at.
         left: How many more are wanted.
         metas: The metadata documents that match, once they are known.
+        earlier: Whether it has come to what is stored in schema 1.
     """
 
     after: tuple[str, Key] | None
     left: int | None
     metas: Metas | None = None
+    earlier: bool = False
 
 
 def start(listing: Listing) -> Position | None:

@@ -5,14 +5,15 @@ carried out in one transaction, in which the store looks again whether a checkpo
 the plan knows nothing of and that follows one of those to go; then it is planned anew.
 """
 
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 from threadkeep.checkpoints.codec import Codec
+from threadkeep.checkpoints.earlier_structure import Earlier, read_earlier, runs_of
 from threadkeep.checkpoints.listing import matching_metadata
 from threadkeep.checkpoints.metadata import json_text
-from threadkeep.checkpoints.steps import Prune, Steps
+from threadkeep.checkpoints.steps import Prune, Remove, Steps
 from threadkeep.checkpoints.structure import (
     Metadata,
     Structure,
@@ -22,7 +23,7 @@ from threadkeep.checkpoints.structure import (
 )
 from threadkeep.errors import CorruptionError, UnavailableError
 from threadkeep.model.uuid_times import made_at
-from threadkeep.ports.documents import HasEntry, Key, Pruned, Pruning
+from threadkeep.ports.documents import CHECKPOINTS_V1, HasEntry, Key, Pruned, Pruning
 
 ATTEMPTS = 10  # plans made before a thread counts as too busy; each needs a fork from a past step
 
@@ -49,11 +50,13 @@ class PrunePlan:
         thread_id: The thread.
         pruning: Its checkpoints that go, and those that lose their parent.
         kept: How many checkpoints stay.
+        earlier: What goes of schema 1, as (collection, key).
     """
 
     thread_id: str
     pruning: Pruning
     kept: int
+    earlier: Sequence[tuple[str, Key]] = ()
 
 
 def prune(thread_id: str, retention: Retention, codec: Codec) -> Steps[Pruned]:
@@ -74,14 +77,19 @@ def plan_prune(thread_id: str, retention: Retention, codec: Codec) -> Steps[Prun
     ran under, as soon as that one is stored and does not stay.
     """
     structure = yield from read_structure(thread_id)
-    kept = _newest(structure, retention)
-    if len(kept) == len(structure.checkpoints):
+    earlier = yield from read_earlier(thread_id)
+    every = earlier.namespaces_with(structure)
+    kept = _newest(every, retention)
+    if len(kept) == sum(map(len, every.values())):
         return PrunePlan(thread_id, Pruning(()), len(kept))
     metadata = yield from read_metadata(structure)
-    kept = yield from with_ancestors(structure, metadata, kept, codec)
-    for keys in _calls_that_go(structure, metadata, kept):
+    later = kept.intersection(structure.checkpoints)
+    kept |= yield from with_ancestors(structure, metadata, later, codec)
+    kept |= earlier.seeds(structure, metadata, kept)
+    for keys in _calls_that_go(structure, metadata, kept, every.get("", ())):
         kept.difference_update(keys)
-    return _plan(structure, kept)
+    kept.difference_update((yield from earlier.calls_that_go(every, kept, codec)))
+    return _plan(structure, kept, earlier)
 
 
 def delete_for_runs(run_ids: Collection[str], codec: Codec) -> Steps[None]:
@@ -100,14 +108,25 @@ def delete_for_runs(run_ids: Collection[str], codec: Codec) -> Steps[None]:
     for thread_id in sorted({thread_id for thread_id, _ in metas}):
         own = {ref for each, ref in metas if each == thread_id}
         yield from _until_done(thread_id, partial(_plan_without, thread_id, own, codec))
+    for thread_id, keys in (yield from runs_of(run_ids, codec)).items():
+        yield from _until_done(thread_id, partial(_plan_without_earlier, thread_id, keys))
 
 
 def execute(plan: PrunePlan) -> Steps[Pruned]:
     """Carry out a plan, if it still holds; nothing is asked where nothing is to go."""
-    if not plan.pruning.gone:
+    if not plan.pruning.gone and not plan.earlier:
         return Pruned()
     pruned: Pruned = yield Prune(plan.thread_id, plan.pruning)
-    return pruned
+    if not pruned.done or not plan.earlier:
+        return pruned
+    yield Remove(plan.thread_id, plan.earlier)
+    checkpoints = sum(collection == CHECKPOINTS_V1 for collection, _ in plan.earlier)
+    writes = len(plan.earlier) - checkpoints
+    return replace(
+        pruned,
+        checkpoints=pruned.checkpoints + checkpoints,
+        writes=pruned.writes + writes,
+    )
 
 
 def _until_done(thread_id: str, plan: Callable[[], Steps[PrunePlan]]) -> Steps[Pruned]:
@@ -135,9 +154,19 @@ def _plan_without(thread_id: str, metas: Collection[bytes], codec: Codec) -> Ste
     return _plan(structure, kept)
 
 
-def _newest(structure: Structure, retention: Retention) -> set[Key]:
+def _plan_without_earlier(thread_id: str, gone: Collection[Key]) -> Steps[PrunePlan]:
+    """Plan to delete some checkpoints of schema 1, but those a later value is made from."""
+    structure = yield from read_structure(thread_id)
+    earlier = yield from read_earlier(thread_id)
+    metadata = yield from read_metadata(structure)
+    kept = {*structure.checkpoints, *earlier.writes.keys() - set(gone)}
+    kept |= earlier.seeds(structure, metadata, kept)
+    return _plan(structure, kept, earlier)
+
+
+def _newest(namespaces: Mapping[str, Sequence[Key]], retention: Retention) -> set[Key]:
     kept: set[Key] = set()
-    for keys in structure.namespaces().values():
+    for keys in namespaces.values():
         kept.update(keys[-retention.keep_last :])
         if retention.before is not None:
             kept.update(key for key in keys if not 0 < made_at(str(key[1])) < retention.before)
@@ -145,25 +174,37 @@ def _newest(structure: Structure, retention: Retention) -> set[Key]:
 
 
 def _calls_that_go(
-    structure: Structure, metadata: Metadata, kept: Collection[Key]
+    structure: Structure, metadata: Metadata, kept: Collection[Key], roots: Collection[Key]
 ) -> Iterable[list[Key]]:
     """Find the namespaces of subgraph calls whose root checkpoint is stored and does not stay.
 
     A call's namespace has its task after a colon; one without is a subgraph's that keeps its own
     history.
     """
+    stored = set(roots)
     for namespace, keys in structure.namespaces().items():
         if ":" not in namespace:
             continue
         parents = structure.metadata(keys[-1], metadata).get("parents")
         root = ("", parents.get("")) if isinstance(parents, dict) else None
-        if root in structure.checkpoints and root not in kept:
+        if root in stored and root not in kept:
             yield keys
 
 
-def _plan(structure: Structure, kept: Collection[Key]) -> PrunePlan:
+def _plan(structure: Structure, kept: Collection[Key], earlier: Earlier | None = None) -> PrunePlan:
     gone = [key for key in structure.checkpoints if key not in kept]
     orphans = [
-        key for key in kept if (parent := structure.parent(key)) is not None and parent not in kept
+        key
+        for key in structure.checkpoints
+        if key in kept and (parent := structure.parent(key)) is not None and parent not in kept
     ]
-    return PrunePlan(structure.thread_id, Pruning(gone, sorted(orphans, key=str)), len(kept))
+    if earlier is None:
+        return PrunePlan(structure.thread_id, Pruning(gone, sorted(orphans, key=str)), len(kept))
+    before = [key for key in earlier.writes if key not in kept]
+    orphans += earlier.followers(structure, kept)
+    return PrunePlan(
+        structure.thread_id,
+        Pruning(gone, sorted(orphans, key=str), before),
+        len(kept),
+        earlier.documents(before),
+    )

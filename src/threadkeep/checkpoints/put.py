@@ -13,6 +13,7 @@ from threadkeep.checkpoints import metadata as metadata_documents
 from threadkeep.checkpoints.bodies import seal
 from threadkeep.checkpoints.codec import Codec, storing
 from threadkeep.checkpoints.drafts import Draft
+from threadkeep.checkpoints.earlier import earlier_is_stored
 from threadkeep.checkpoints.entries import Entry, names_of
 from threadkeep.checkpoints.known import Known, Place, Record, Reliance
 from threadkeep.checkpoints.metadata import DELTA_COUNTERS
@@ -106,7 +107,7 @@ def put(request: Put, codec: Codec, known: Known) -> Steps[None]:
             entries = (*encoded.entries.values(), *encoded.extras.values())
             encoded.draft.only(ref for entry in entries for ref in names_of(entry))
             encoded.draft.without(reliance.stored)
-        elif _needs_ancestors(request):
+        elif _needs_ancestors(request) and not (yield from earlier_is_stored(place)):
             raise NotFoundError("checkpoint", place[2])
     if parent is not None:
         reliance.used.add(parent.key)
@@ -124,7 +125,11 @@ def _put_whole(request: Put, codec: Codec) -> Steps[tuple[list[Batch], Record]]:
     for _ in range(ATTEMPTS):
         if request.ancestors() and not (yield from thread_is_stored(request.place[0])):
             raise NotFoundError("thread", request.place[0])
-        if request.parent_id is not None and _needs_ancestors(request):
+        if (
+            request.parent_id is not None
+            and _needs_ancestors(request)
+            and not (yield from earlier_is_stored((*request.place[:2], request.parent_id)))
+        ):
             raise NotFoundError("checkpoint", request.parent_id)
         if (yield from insert_all(request.place[0], batches)) is not None:
             return batches, record

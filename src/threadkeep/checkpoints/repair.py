@@ -18,7 +18,9 @@ from threadkeep.checkpoints.verify import report_of, verify_thread
 from threadkeep.errors import UnavailableError
 from threadkeep.ports.documents import (
     CHECKPOINTS,
+    CHECKPOINTS_V1,
     WRITES,
+    WRITES_V1,
     Batch,
     Document,
     Fetched,
@@ -82,6 +84,11 @@ def plan_repair(check: ThreadCheck) -> Steps[RepairPlan]:
     ]
     if plan.beyond or not check.findings.counts:
         return plan
+    plan.beyond += [
+        f"{one.collection} {one.ident}: restore it, or delete the thread"
+        for one in check.findings.shown
+        if one.collection in (CHECKPOINTS_V1, WRITES_V1)
+    ]
     gone, hopeless = yield from _take_out(check, plan)
     yield from _rewrite(check, plan, gone)
     yield from _put_back(check, plan)
@@ -217,7 +224,7 @@ def _cut_off(check: ThreadCheck, plan: RepairPlan, gone: set[Key], hopeless: set
         parent = kept.parent or kept.document.fields.get("parent_id")
         if key in gone or key in hopeless or parent is None:
             continue
-        if (key[0], parent) in gone or (key[0], parent) not in check.checkpoints:
+        if (key[0], parent) in gone or not check.is_stored((key[0], parent)):
             orphans.add(key)
             loses = f"that it followed {parent!r}"
             plan.actions.append(Action(f"let {_name(kept)} have no parent", loses))

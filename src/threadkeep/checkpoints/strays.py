@@ -10,6 +10,7 @@ from threadkeep.checkpoints.steps import Prune, Steps
 from threadkeep.model.uuid_times import made_at
 from threadkeep.ports.documents import (
     CHECKPOINTS,
+    CHECKPOINTS_V1,
     IN_LIMIT,
     WRITES,
     Document,
@@ -37,7 +38,8 @@ def sweep(before: int, thread_id: str | None = None) -> Steps[int]:
     while True:
         page: Page = yield Find(WRITES, thread_id, after=after, limit=IN_LIMIT, bodies=False)
         for thread, keys in _by_thread(page.documents, before).items():
-            strays = yield from _absent(thread, keys)
+            strays = yield from absent(thread, keys)
+            strays = yield from absent(thread, strays, CHECKPOINTS_V1)
             if strays:
                 pruned: Pruned = yield Prune(thread, Pruning((), strays=strays))
                 gone += pruned.writes
@@ -55,13 +57,17 @@ def _by_thread(documents: Iterable[Document], before: int) -> Mapping[str, Colle
     return found
 
 
-def _absent(thread_id: str, keys: Collection[Key]) -> Steps[list[Key]]:
-    """Leave out the checkpoints that are stored."""
+def absent(
+    thread_id: str, keys: Collection[Key], collection: str = CHECKPOINTS
+) -> Steps[list[Key]]:
+    """Leave out the checkpoints that are stored, of at most ``IN_LIMIT``."""
+    if not keys:
+        return []
     asked = In("checkpoint_id", [ident for _, ident in keys])
     stored: set[Key] = set()
     after: tuple[str, Key] | None = None
     while True:
-        page: Page = yield Find(CHECKPOINTS, thread_id, [asked], after=after, bodies=False)
+        page: Page = yield Find(collection, thread_id, [asked], after=after, bodies=False)
         stored.update(document.key for document in page.documents)
         if not page.more or not page.documents:
             return [key for key in keys if key not in stored]

@@ -23,11 +23,12 @@ from threadkeep.checkpoints.inspection import (
     right_collection,
 )
 from threadkeep.checkpoints.rows import Row, read_row
+from threadkeep.checkpoints.schema1 import check_checkpoint, check_write
 from threadkeep.checkpoints.sums import has_parent_sum, has_row_sum, parent_is, unseal_inside
 from threadkeep.checkpoints.writes import SPECIAL, Writes, read_writes
 from threadkeep.errors import CorruptionError, SchemaTooNewError
 from threadkeep.model.uuid_times import TICKS_PER_SECOND, made_at
-from threadkeep.ports.documents import Document, Key
+from threadkeep.ports.documents import CHECKPOINTS_V1, Document, Key
 
 WRITES_AHEAD_SECONDS = 24 * 3600  # how long pending writes may wait for their checkpoint
 VALUES = (bodies.VALUE, bodies.SEND)
@@ -76,6 +77,7 @@ class ThreadCheck:
         misplaced: Where those belong that lie in another collection.
         checkpoints: By key.
         writes: By key.
+        earlier: Checkpoints of schema 1 that can be read, and those that cannot, by key.
         broken: Addressed documents that cannot be read, or whose inside cannot; and why.
         documents: How many were taken in.
         size_bytes: Their bodies.
@@ -92,6 +94,7 @@ class ThreadCheck:
     misplaced: dict[bytes, str] = field(default_factory=dict)
     checkpoints: dict[Key, Checkpoint] = field(default_factory=dict)
     writes: dict[Key, PendingWrites] = field(default_factory=dict)
+    earlier: dict[Key, bool] = field(default_factory=dict)
     broken: dict[bytes, str] = field(default_factory=dict)
     documents: int = 0
     size_bytes: int = 0
@@ -118,6 +121,22 @@ class ThreadCheck:
         if right != document.collection:
             self.misplaced[ref] = right
             self.tell("wrong-kind", document, f"it belongs into {right}")
+
+    def take_earlier(self, document: Document) -> None:
+        """Take in a checkpoint of schema 1, or a pending write of one."""
+        self._count(document)
+        is_checkpoint = document.collection == CHECKPOINTS_V1
+        try:
+            (check_checkpoint if is_checkpoint else check_write)(document)
+            is_whole = True
+        except CorruptionError as error:
+            is_whole = False
+            self.tell("unreadable-body", document, str(error))
+        except SchemaTooNewError as error:
+            is_whole = False
+            self.tell("newer-format", document, str(error))
+        if is_checkpoint:
+            self.earlier[document.key] = is_whole
 
     def take_checkpoint(self, document: Document) -> None:
         """Take in a checkpoint; the addressed documents are all here."""
@@ -179,6 +198,10 @@ class ThreadCheck:
     def tell(self, kind: str, document: Document, says: str) -> None:
         """Take in a finding."""
         self.findings.add(kind, self.thread_id, document.collection, document.key, says)
+
+    def is_stored(self, key: Key) -> bool:
+        """Tell whether a checkpoint is there, in either schema."""
+        return key in self.checkpoints or key in self.earlier
 
     def is_whole(self, ref: bytes) -> bool:
         """Tell whether a document is there and undamaged, whatever it names."""
@@ -327,6 +350,8 @@ class ThreadCheck:
             parent_id = kept.parent or kept.document.fields.get("parent_id")
             if kept.broken or not kept.unstated or parent_id is None:
                 continue
+            if self.earlier.get((key[0], parent_id)):
+                continue
             parent = self.checkpoints.get((key[0], parent_id))
             if parent is None or parent.broken or parent.document.key in lost_writes:
                 says = f"channel {', '.join(map(repr, sorted(kept.unstated)))}: it is made from"
@@ -336,11 +361,11 @@ class ThreadCheck:
     def _tell_relations(self) -> None:
         for key, kept in self.checkpoints.items():
             parent = kept.document.fields.get("parent_id")
-            if parent is None or (key[0], parent) in self.checkpoints or kept.parent:
+            if parent is None or self.is_stored((key[0], parent)) or kept.parent:
                 continue
             self.tell("missing-parent", kept.document, f"its parent {parent!r} is not stored")
         for key, one in self.writes.items():
-            if key[:2] in self.checkpoints:
+            if self.is_stored(key[:2]):
                 continue
             made = made_at(str(key[1]))
             if self.now - made > WRITES_AHEAD_SECONDS * TICKS_PER_SECOND:

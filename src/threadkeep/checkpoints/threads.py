@@ -1,7 +1,7 @@
 """Steps that concern a thread as a whole."""
 
 from threadkeep.checkpoints.steps import Copy, Erase, Steps
-from threadkeep.ports.documents import CHECKPOINTS, Find, Page
+from threadkeep.ports.documents import CHECKPOINTS, CHECKPOINTS_V1, Find, Page
 
 
 def delete_thread(thread_id: str) -> Steps[None]:
@@ -15,6 +15,9 @@ def copy_thread(source: str, target: str) -> Steps[None]:
 
 
 def thread_is_stored(thread_id: str) -> Steps[bool]:
-    """Tell whether a thread has a checkpoint."""
-    page: Page = yield Find(CHECKPOINTS, thread_id, limit=1, bodies=False)
-    return bool(page.documents)
+    """Tell whether a thread has a checkpoint, of either schema."""
+    for collection in (CHECKPOINTS, CHECKPOINTS_V1):
+        page: Page = yield Find(collection, thread_id, limit=1, bodies=False)
+        if page.documents:
+            return True
+    return False

@@ -20,12 +20,14 @@ from threadkeep.errors import DamagedRowError, SchemaTooNewError
 from threadkeep.ports.documents import (
     BLOBS,
     CHECKPOINTS,
+    CHECKPOINTS_V1,
     COLLECTIONS,
     FIND_LIMIT,
     ITEMS,
     PARTS,
     REF_BYTES,
     WRITES,
+    WRITES_V1,
     Document,
     Fetched,
     Find,
@@ -107,6 +109,8 @@ def _in_both(first: Findings, second: Findings) -> Findings:
 def _look_over(thread_id: str, codec: Codec, now: int) -> Steps[ThreadCheck]:
     check = ThreadCheck(thread_id, codec, now)
     take = {
+        CHECKPOINTS_V1: check.take_earlier,
+        WRITES_V1: check.take_earlier,
         PARTS: check.take_addressed,
         ITEMS: check.take_addressed,
         BLOBS: check.take_addressed,

@@ -28,6 +28,9 @@ WRITES = "langgraph_writes_v2"
 BLOBS = "langgraph_blobs_v2"
 ITEMS = "langgraph_items_v2"
 PARTS = "langgraph_parts_v2"
+# Of schema 1, one whole snapshot in a document: read, copied and deleted, never written any more.
+CHECKPOINTS_V1 = "langgraph_checkpoints_v1"
+WRITES_V1 = "langgraph_writes_v1"
 
 FieldType = Literal["text", "id", "integer", "bytes", "json"]
 
@@ -47,12 +50,17 @@ class Collection:
         addressed: Documents are content-addressed: the key is the one field ``ref``, of
             ``REF_BYTES`` bytes, and documents of all addressed collections of a thread share one
             space of addresses.
+        names: Whether documents may name others, in ``refs``.
+        children: The collection whose documents belong to documents of this one: its key begins
+            with this one's.
     """
 
     name: str
     key: Mapping[str, FieldType]
     fields: Mapping[str, FieldType] = field(default_factory=dict)
     addressed: bool = False
+    names: bool = True
+    children: str | None = None
 
 
 # LangGraph's checkpoint ids are UUIDv6, so they order by time.
@@ -63,6 +71,7 @@ COLLECTIONS: Mapping[str, Collection] = {
             CHECKPOINTS,
             {"checkpoint_ns": "text", "checkpoint_id": "id"},
             {"parent_id": "id", "source": "text", "step": "integer", "meta": "bytes"},
+            children=WRITES,
         ),
         Collection(
             WRITES,
@@ -76,6 +85,23 @@ COLLECTIONS: Mapping[str, Collection] = {
         Collection(BLOBS, {"ref": "bytes"}, {"metadata": "json"}, addressed=True),
         Collection(ITEMS, {"ref": "bytes"}, addressed=True),
         Collection(PARTS, {"ref": "bytes"}, addressed=True),
+        Collection(
+            CHECKPOINTS_V1,
+            {"checkpoint_ns": "text", "checkpoint_id": "id"},
+            {"parent_id": "id"},
+            names=False,
+            children=WRITES_V1,
+        ),
+        Collection(
+            WRITES_V1,
+            {
+                "checkpoint_ns": "text",
+                "checkpoint_id": "id",
+                "task_id": "id",
+                "index": "integer",
+            },
+            names=False,
+        ),
     )
 }
 
@@ -241,9 +267,8 @@ class Find:
             then by thread, ascending; otherwise by thread, then key, ascending.
         after: The (thread_id, key) of the last document of the page before, or ``None``.
         limit: Documents wanted, from 0 to ``FIND_LIMIT``.
-        children: Another collection whose key begins with this collection's key; the children of
-            every found document come with it, in key order, whether or not they fit the budget of
-            this page's documents.
+        children: The collection's own ``children``; those of every found document come with it,
+            in key order, whether or not they fit the budget of this page's documents.
         bodies: Whether bodies are wanted; ``False`` answers with empty ones.
     """
 

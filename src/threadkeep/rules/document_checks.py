@@ -175,6 +175,8 @@ def _check_document(document: Document, max_body_bytes: int) -> None:
         raise DocumentTooLargeError(len(document.body), max_body_bytes)
     _check_key(spec, document.key)
     check_refs(document.refs)
+    if document.refs and not spec.names:
+        raise InvalidRequestError(f"documents of {spec.name} name no others")
     for name, value in document.fields.items():
         if name not in spec.fields:
             raise InvalidRequestError(f"{spec.name} has no field {name!r} beside its key")
@@ -226,5 +228,5 @@ def _check_values(spec: Collection, name: str, kind: FieldType, values: Sequence
 
 
 def _check_children(spec: Collection, children: Collection) -> None:
-    if len(children.key) <= len(spec.key) or list(children.key)[: len(spec.key)] != list(spec.key):
+    if spec.children != children.name:
         raise InvalidRequestError(f"documents of {children.name} are no children of {spec.name}")

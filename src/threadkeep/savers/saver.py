@@ -20,7 +20,8 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from threadkeep.checkpoints import listing, metadata
 from threadkeep.checkpoints.delta import History, delta_history
-from threadkeep.checkpoints.get import Loaded, get
+from threadkeep.checkpoints.earlier import get_either, next_page
+from threadkeep.checkpoints.get import Loaded
 from threadkeep.checkpoints.known import Place
 from threadkeep.checkpoints.put import Put, put
 from threadkeep.checkpoints.steps import Steps
@@ -203,12 +204,14 @@ class DocumentCheckpointSaver(WholeThreads, Verifying):
     ) -> Iterator[CheckpointTuple]:
         """List checkpoints, newest first by id across threads and namespaces.
 
+        Those of schema 1 come after all others.
+
         One page is read at a time; nothing is held open between pages.
         """
         question = _listing(config, filter, before, limit)
         position = listing.start(question)
         while position is not None:
-            steps = listing.next_page(question, position, self._codec(), self._known)
+            steps = next_page(question, position, self._codec(), self._known)
             page, position = self._run(steps)
             yield from (_made(loaded) for loaded in page)
 
@@ -224,7 +227,7 @@ class DocumentCheckpointSaver(WholeThreads, Verifying):
         question = _listing(config, filter, before, limit)
         position = listing.start(question)
         while position is not None:
-            steps = listing.next_page(question, position, self._codec(), self._known)
+            steps = next_page(question, position, self._codec(), self._known)
             page, position = await self._arun(steps)
             for loaded in page:
                 yield _made(loaded)
@@ -316,7 +319,7 @@ class DocumentCheckpointSaver(WholeThreads, Verifying):
 
     def _get(self, config: RunnableConfig) -> Steps[Loaded | None]:
         thread_id, namespace, checkpoint_id = address(config)
-        return get(thread_id, namespace, checkpoint_id, self._codec(), self._known)
+        return get_either(thread_id, namespace, checkpoint_id, self._codec(), self._known)
 
     def _delta_history(
         self, config: RunnableConfig, channels: Sequence[str]

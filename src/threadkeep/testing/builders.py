@@ -5,11 +5,13 @@ from collections.abc import Sequence
 from threadkeep.ports.documents import (
     BLOBS,
     CHECKPOINTS,
+    CHECKPOINTS_V1,
     COLLECTIONS,
     ITEMS,
     PARTS,
     REF_BYTES,
     WRITES,
+    WRITES_V1,
     Document,
     Scalar,
 )
@@ -55,6 +57,21 @@ def write(
     """Build a write of a checkpoint by that one's number or whole id."""
     ident = number if isinstance(number, str) else checkpoint_id(number)
     return Document(thread_id, WRITES, (ns, ident, task, part), body, tuple(refs))
+
+
+def earlier_checkpoint(
+    number: int, body: bytes = b"earlier", *, ns: str = "", thread_id: str = THREAD, **more: Scalar
+) -> Document:
+    """Build a checkpoint of schema 1 by its number."""
+    fields = {"parent_id": None, **more}
+    return Document(thread_id, CHECKPOINTS_V1, (ns, checkpoint_id(number)), body, (), fields)
+
+
+def earlier_write(
+    number: int, index: int = 0, body: bytes = b"earlier write", *, thread_id: str = THREAD
+) -> Document:
+    """Build a write of a checkpoint of schema 1 by that one's number."""
+    return Document(thread_id, WRITES_V1, ("", checkpoint_id(number), "task", index), body)
 
 
 def item(

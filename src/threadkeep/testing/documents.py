@@ -5,6 +5,7 @@ blocking store passes through ``testing.faces.Awaited``. No case asks which driv
 none is skipped.
 """
 
+from threadkeep.testing.document_earlier import EarlierCases
 from threadkeep.testing.document_fetching import FetchingCases
 from threadkeep.testing.document_filters import FilterCases
 from threadkeep.testing.document_finding import FindingCases
@@ -31,6 +32,7 @@ class DocumentStoreSuite(
     PruningCases,
     ErasureCases,
     LeaseCases,
+    EarlierCases,
     StoreFixtures,
 ):
     """Subclass in a driver's tests."""

@@ -9,15 +9,17 @@ from typing import Any
 
 from threadkeep.drivers.postgres.document_rows import KIND_OF, pack_scope
 from threadkeep.drivers.postgres.entry_digests import digest_of
-from threadkeep.drivers.sql.keyed import PACKERS, pack_key
+from threadkeep.drivers.sql.keyed import LIES_WITH, NAMESPACE, pack_field, pack_key
 from threadkeep.drivers.sql.packing import pack_text
 from threadkeep.ports.documents import (
     BLOBS,
     CHECKPOINTS,
+    CHECKPOINTS_V1,
     COLLECTIONS,
     ITEMS,
     PARTS,
     WRITES,
+    WRITES_V1,
     Below,
     Condition,
     FieldType,
@@ -44,6 +46,13 @@ _COLUMNS: Mapping[str, Mapping[str, str]] = {
         "task_id": "d.task",
         "part": "d.part",
     },
+    CHECKPOINTS_V1: {"checkpoint_ns": "d.ns", "checkpoint_id": "d.id", "parent_id": "d.parent"},
+    WRITES_V1: {
+        "checkpoint_ns": "d.ns",
+        "checkpoint_id": "d.id",
+        "task_id": "d.task",
+        "index": "d.part",
+    },
     BLOBS: {"ref": "d.ref", "metadata": "d.entries"},
     ITEMS: {"ref": "d.ref"},
     PARTS: {"ref": "d.ref"},
@@ -69,6 +78,9 @@ class Conditions:
         self._parts: list[str] = []
         if find.collection in KIND_OF:
             self._parts.append(f"d.kind = {KIND_OF[find.collection]}")
+        elif not any(isinstance(one, Is) and one.name == NAMESPACE for one in find.where):
+            comes = ">=" if find.collection in LIES_WITH else "<"
+            self._parts.append(f"d.ns {comes} '\\xff'::bytea")
         for condition in find.where:
             self._parts.append(self._fragment(condition))
 
@@ -138,7 +150,7 @@ class Conditions:
         return self._spec.key.get(name) or self._spec.fields[name]
 
     def _pack(self, name: str, value: Scalar) -> Any:
-        return PACKERS[self._kind(name)](value)
+        return pack_field(self._find.collection, name, value)
 
     def _packed(self, name: str, value: Scalar) -> str:
         return self._bind(self._pack(name, value), _TYPES[self._kind(name)])

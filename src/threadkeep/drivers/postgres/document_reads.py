@@ -7,13 +7,15 @@ from threadkeep.drivers.postgres.document_conditions import Conditions
 from threadkeep.drivers.postgres.document_rows import COLLECTION_OF, KIND_OF, pack_scope
 from threadkeep.drivers.postgres.queries import Query, Row, Unit
 from threadkeep.drivers.sql.addressed import addressed_document
-from threadkeep.drivers.sql.keyed import keyed_document
+from threadkeep.drivers.sql.keyed import LIES_WITH, keyed_document
 from threadkeep.drivers.sql.packing import unpack_text
 from threadkeep.ports.documents import (
     CHECKPOINTS,
+    CHECKPOINTS_V1,
     READ_BYTES,
     REF_BYTES,
     WRITES,
+    WRITES_V1,
     Document,
     Fetched,
     Find,
@@ -40,10 +42,17 @@ _TABLES = {
     CHECKPOINTS: _Table("checkpoint_documents", "find_checkpoints", "page_of_checkpoints"),
     WRITES: _Table("write_documents", "find_writes", "page_of_writes"),
 }
+_TABLES |= {earlier: _TABLES[later] for earlier, later in LIES_WITH.items()}
 _ADDRESSED = _Table("addressed_documents", "find_documents", "page_of_documents")
 
 _WITH_WRITES = "page_of_checkpoints_with_writes"
-_MEASURED = {-1: CHECKPOINTS, -2: WRITES, **COLLECTION_OF}  # what ``measure`` calls them
+_MEASURED = {  # what ``measure`` calls them
+    -1: CHECKPOINTS,
+    -2: WRITES,
+    -3: CHECKPOINTS_V1,
+    -4: WRITES_V1,
+    **COLLECTION_OF,
+}
 
 
 def find(statements: Statements, scope: Scope, wanted: Find) -> Unit[Page]:
@@ -62,7 +71,7 @@ def find(statements: Statements, scope: Scope, wanted: Find) -> Unit[Page]:
     found = sorted((row for row in rows if not row[0]), key=_place)
     return Page(
         [_found(wanted.collection, row) for row in found if row[2]],
-        _children(row for row in rows if row[0]),
+        _children(wanted.children or WRITES, (row for row in rows if row[0])),
         more=any(not row[2] for row in found),
     )
 
@@ -133,10 +142,10 @@ def _found(collection: str, row: Row) -> Document:
     return keyed_document(collection, thread_id, row[4:])
 
 
-def _children(rows: Iterable[Row]) -> list[Document]:
+def _children(collection: str, rows: Iterable[Row]) -> list[Document]:
     """Make the writes of found checkpoints, in key order."""
     children = [
-        keyed_document(WRITES, unpack_text(thread), (ns, ident, task, part, refs, body))
+        keyed_document(collection, unpack_text(thread), (ns, ident, task, part, refs, body))
         for _, _, _, thread, ns, ident, task, _, part, _, refs, body in rows
     ]
-    return sorted(children, key=lambda each: (each.thread_id, key_order(WRITES, each.key)))
+    return sorted(children, key=lambda each: (each.thread_id, key_order(collection, each.key)))

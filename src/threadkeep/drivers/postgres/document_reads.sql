@@ -232,8 +232,9 @@ WITH thread AS MATERIALIZED (
     WHERE namespace = :namespace::bytea AND agent_id = :agent_id::bytea
         AND thread_id = :thread_id::bytea
 )
-SELECT -1, count(*), sum(
-    octet_length(ns) + CASE get_byte(id, 0) WHEN 255 THEN octet_length(id) - 1 ELSE 36 END
+SELECT CASE WHEN ns >= '\xff'::bytea THEN -3 ELSE -1 END AS kind, count(*), sum(
+    octet_length(ns) - CASE WHEN ns >= '\xff'::bytea THEN 1 ELSE 0 END
+    + CASE get_byte(id, 0) WHEN 255 THEN octet_length(id) - 1 ELSE 36 END
     + CASE
         WHEN parent IS NULL THEN 0
         WHEN get_byte(parent, 0) = 255 THEN octet_length(parent) - 1
@@ -243,13 +244,16 @@ SELECT -1, count(*), sum(
     + coalesce(octet_length(meta), 0) + coalesce(octet_length(refs), 0) + octet_length(body)
 )
 FROM {schema}checkpoint_documents WHERE tid = (SELECT tid FROM thread)
+GROUP BY 1
 UNION ALL
-SELECT -2, count(*), sum(
-    octet_length(ns) + CASE get_byte(id, 0) WHEN 255 THEN octet_length(id) - 1 ELSE 36 END
+SELECT CASE WHEN ns >= '\xff'::bytea THEN -4 ELSE -2 END AS kind, count(*), sum(
+    octet_length(ns) - CASE WHEN ns >= '\xff'::bytea THEN 1 ELSE 0 END
+    + CASE get_byte(id, 0) WHEN 255 THEN octet_length(id) - 1 ELSE 36 END
     + CASE get_byte(task, 0) WHEN 255 THEN octet_length(task) - 1 ELSE 36 END
     + 8 + coalesce(octet_length(refs), 0) + octet_length(body)
 )
 FROM {schema}write_documents WHERE tid = (SELECT tid FROM thread)
+GROUP BY 1
 UNION ALL
 SELECT kind, count(*), sum(
     octet_length(ref) + coalesce(octet_length(metadata), 0) + coalesce(octet_length(refs), 0)

@@ -18,7 +18,7 @@ from threadkeep.drivers.postgres.batch_statements import (
 )
 from threadkeep.drivers.postgres.document_rows import KIND_OF, addressed_row, columns, pack_scope
 from threadkeep.drivers.postgres.queries import Query, Unit
-from threadkeep.drivers.sql.keyed import keyed_row, pack_key
+from threadkeep.drivers.sql.keyed import LIES_WITH, keyed_row, pack_key
 from threadkeep.errors import UnavailableError
 from threadkeep.ports.documents import (
     CHECKPOINTS,
@@ -42,6 +42,7 @@ Named = tuple[str, str, str]
 _ADDRESSED = "addressed"
 
 _TABLE_OF = {CHECKPOINTS: "checkpoints", WRITES: "writes"}
+_TABLE_OF |= {earlier: _TABLE_OF[later] for earlier, later in LIES_WITH.items()}
 
 
 class Threads:

@@ -1,4 +1,8 @@
-"""Keys, and documents that are found by one, as columns and back: the same in every SQL driver."""
+"""Keys, and documents that are found by one, as columns and back: the same in every SQL driver.
+
+Documents of schema 1 lie in the tables of schema 2, apart by the first byte of their namespace:
+``EARLIER``, with which no text begins.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -12,9 +16,25 @@ from threadkeep.drivers.sql.packing import (
     unpack_refs,
     unpack_text,
 )
-from threadkeep.ports.documents import COLLECTIONS, Document, FieldType, Key, Scalar
+from threadkeep.ports.documents import (
+    CHECKPOINTS,
+    CHECKPOINTS_V1,
+    COLLECTIONS,
+    WRITES,
+    WRITES_V1,
+    Collection,
+    Document,
+    FieldType,
+    Key,
+    Scalar,
+)
 
 Packer = Callable[[Any], Any]
+
+EARLIER = b"\xff"
+NAMESPACE = "checkpoint_ns"
+# The collection in whose table a collection lies, where that is another.
+LIES_WITH: Mapping[str, str] = {CHECKPOINTS_V1: CHECKPOINTS, WRITES_V1: WRITES}
 
 
 def _itself(value: Any) -> Any:
@@ -40,12 +60,20 @@ _UNPACKERS: Mapping[FieldType, Packer] = {
 def pack_key(collection: str, key: Key) -> tuple[Any, ...]:
     """Return a key as the values of its columns."""
     types = COLLECTIONS[collection].key.values()
-    return tuple(PACKERS[kind](value) for kind, value in zip(types, key, strict=True))
+    packed = tuple(PACKERS[kind](value) for kind, value in zip(types, key, strict=True))
+    return (EARLIER + packed[0], *packed[1:]) if collection in LIES_WITH else packed
+
+
+def pack_field(collection: str, name: str, value: Scalar) -> Any:
+    """Return a key's or declared field's value as its column has it."""
+    spec = COLLECTIONS[collection]
+    packed = PACKERS[spec.key.get(name) or spec.fields[name]](value)
+    return EARLIER + packed if name == NAMESPACE and collection in LIES_WITH else packed
 
 
 def keyed_row(document: Document) -> tuple[Any, ...]:
     """Return a checkpoint's or write's row, without its tid."""
-    fields = COLLECTIONS[document.collection].fields
+    fields = _table_of(document.collection).fields
     packed = (_packed(kind, document.fields.get(name)) for name, kind in fields.items())
     key = pack_key(document.collection, document.key)
     return (*key, *packed, pack_refs(document.refs), document.body)
@@ -57,11 +85,14 @@ def keyed_document(collection: str, thread_id: str, row: Sequence[Any]) -> Docum
     Raises:
         DamagedRowError: A column is none that was stored.
     """
-    spec = COLLECTIONS[collection]
+    spec = _table_of(collection)
     *packed, refs, body = row
     kinds = (*spec.key.values(), *spec.fields.values())
+    is_earlier = collection in LIES_WITH
     try:
         check_body(body)
+        if is_earlier:
+            packed[0] = packed[0].removeprefix(EARLIER)
         values = _unpacked(kinds, packed)
         names = unpack_refs(refs)
     except UNREADABLE as error:
@@ -70,9 +101,14 @@ def keyed_document(collection: str, thread_id: str, row: Sequence[Any]) -> Docum
             error, collection, thread_id, lambda: _unpacked(key_kinds, packed[: len(spec.key)])
         ) from error
     key, fields = values[: len(spec.key)], values[len(spec.key) :]
-    return Document(
-        thread_id, collection, key, body, names, dict(zip(spec.fields, fields, strict=True))
-    )
+    declared = dict(zip(spec.fields, fields, strict=True))
+    if is_earlier:
+        declared = {name: declared[name] for name in COLLECTIONS[collection].fields}
+    return Document(thread_id, collection, key, body, names, declared)
+
+
+def _table_of(collection: str) -> Collection:
+    return COLLECTIONS[LIES_WITH.get(collection, collection)]
 
 
 def _unpacked(kinds: Sequence[FieldType], columns: Sequence[Any]) -> tuple[Any, ...]:

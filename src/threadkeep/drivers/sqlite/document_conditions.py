@@ -8,16 +8,18 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from threadkeep.drivers.sql.keyed import PACKERS, pack_key
+from threadkeep.drivers.sql.keyed import LIES_WITH, NAMESPACE, pack_field, pack_key
 from threadkeep.drivers.sql.packing import pack_text
 from threadkeep.drivers.sqlite.document_rows import KIND_OF, kinds_of
 from threadkeep.ports.documents import (
     BLOBS,
     CHECKPOINTS,
+    CHECKPOINTS_V1,
     COLLECTIONS,
     ITEMS,
     PARTS,
     WRITES,
+    WRITES_V1,
     Below,
     Condition,
     Find,
@@ -42,6 +44,13 @@ _COLUMNS: Mapping[str, Mapping[str, str]] = {
         "checkpoint_id": "d.id",
         "task_id": "d.task",
         "part": "d.part",
+    },
+    CHECKPOINTS_V1: {"checkpoint_ns": "d.ns", "checkpoint_id": "d.id", "parent_id": "d.parent"},
+    WRITES_V1: {
+        "checkpoint_ns": "d.ns",
+        "checkpoint_id": "d.id",
+        "task_id": "d.task",
+        "index": "d.part",
     },
     BLOBS: {"ref": "d.ref"},
     ITEMS: {"ref": "d.ref"},
@@ -75,6 +84,8 @@ class Conditions:
         if find.collection in KIND_OF:
             kinds = ", ".join(map(str, kinds_of(find.collection)))
             self._parts.append(f"d.kind IN ({kinds})")
+        elif not any(isinstance(one, Is) and one.name == NAMESPACE for one in find.where):
+            self._parts.append(f"d.ns {'>=' if find.collection in LIES_WITH else '<'} x'ff'")
         for condition in find.where:
             self._parts.append(self._fragment(condition))
 
@@ -142,9 +153,7 @@ class Conditions:
         return self._columns[name]
 
     def _packed(self, name: str, value: Scalar) -> str:
-        spec = COLLECTIONS[self._find.collection]
-        kind = spec.key.get(name) or spec.fields[name]
-        return self._bind(PACKERS[kind](value))
+        return self._bind(pack_field(self._find.collection, name, value))
 
 
 def _hint(value: str) -> str:

@@ -7,7 +7,7 @@ from operator import itemgetter
 from typing import Any
 
 from threadkeep.drivers.sql.addressed import addressed_document
-from threadkeep.drivers.sql.keyed import keyed_document
+from threadkeep.drivers.sql.keyed import LIES_WITH, keyed_document
 from threadkeep.drivers.sql.packing import pack_refs, unpack_text
 from threadkeep.drivers.sqlite.document_conditions import Conditions
 from threadkeep.drivers.sqlite.document_rows import COLLECTION_OF, KIND_OF, pack_scope
@@ -46,6 +46,8 @@ _TABLES = {
     ),
     WRITES: _Table("find_writes", "find_newest_writes", "count_writes", "body_of_write"),
 }
+_TABLES.update({earlier: _TABLES[later] for earlier, later in LIES_WITH.items()})
+_EARLIER = {later: earlier for earlier, later in LIES_WITH.items()}
 _DOCUMENTS = _Table(
     "find_documents", "find_newest_documents", "count_documents", "body_of_document"
 )
@@ -95,7 +97,7 @@ def find(session: Session, scope: Scope, wanted: Find) -> Page:
     if with_writes:
         children = [child for found in _by_key(page) for child in found.children]
     elif wanted.children is not None:
-        children = list(_children(session, page, bodies=wanted.bodies))
+        children = list(_children(session, page, wanted.children, bodies=wanted.bodies))
     return Page([found.document for found in page], children, more)
 
 
@@ -153,15 +155,16 @@ def measure(session: Session, scope: Scope, thread_id: str) -> Mapping[str, Usag
     if found is None:
         return {}
     row = found[:1]
-    usage = {
-        CHECKPOINTS: session.one("measure_checkpoints", row),
-        WRITES: session.one("measure_writes", row),
-    }
+    usage = {}
+    for statement, own in (("measure_checkpoints", CHECKPOINTS), ("measure_writes", WRITES)):
+        names = (own, _EARLIER[own])
+        for is_earlier, documents, size_bytes in session.all(statement, row):
+            usage[names[is_earlier]] = documents, size_bytes
     for kind, documents, size_bytes in session.all("measure_documents", row):
         collection = COLLECTION_OF[kind]
         before = usage.get(collection, (0, 0))
         usage[collection] = before[0] + documents, before[1] + size_bytes
-    return {name: Usage(*figures) for name, figures in usage.items() if figures[0]}
+    return {name: Usage(*figures) for name, figures in usage.items()}
 
 
 CHECKPOINT_COLUMNS = 10  # of a found checkpoint's row: the thread's, then its own
@@ -192,11 +195,14 @@ def _search_with_writes(session: Session, scope: Scope, wanted: Find) -> Iterato
     where = Conditions(scope, wanted)
     where.follow()
     rows = session.rows("find_newest_with_writes", where.parameters, where.text)
+    assert wanted.children is not None
     for columns, group in groupby(rows, itemgetter(slice(CHECKPOINT_COLUMNS))):
-        found = _found(CHECKPOINTS, columns)
+        found = _found(wanted.collection, columns)
         thread_id = found.document.thread_id
         writes = [
-            keyed_document(WRITES, thread_id, (*found.packed_key, *row[CHECKPOINT_COLUMNS:]))
+            keyed_document(
+                wanted.children, thread_id, (*found.packed_key, *row[CHECKPOINT_COLUMNS:])
+            )
             for row in group
             if row[CHECKPOINT_COLUMNS] is not None
         ]
@@ -229,13 +235,15 @@ def _found(collection: str, row: Sequence[Any]) -> _Found:
     return _Found(tid, columns[: len(document.key)], document)
 
 
-def _children(session: Session, page: Sequence[_Found], *, bodies: bool) -> Iterator[Document]:
+def _children(
+    session: Session, page: Sequence[_Found], collection: str, *, bodies: bool
+) -> Iterator[Document]:
     """Iterate over the writes of found checkpoints, in key order."""
     for parent in _by_key(page):
         ns, ident = parent.packed_key
         parameters = {"tid": parent.tid, "ns": ns, "id": ident, "bodies": bodies}
         for row in session.rows("writes_of_checkpoint", parameters):
-            yield keyed_document(WRITES, parent.document.thread_id, (ns, ident, *row))
+            yield keyed_document(collection, parent.document.thread_id, (ns, ident, *row))
 
 
 def _by_key(page: Sequence[_Found]) -> list[_Found]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from threadkeep.drivers.sql.keyed import keyed_row, pack_key
+from threadkeep.drivers.sql.keyed import LIES_WITH, keyed_row, pack_key
 from threadkeep.drivers.sqlite.document_rows import KIND_OF, AddressedRow, kinds_of, pack_scope
 from threadkeep.drivers.sqlite.sessions import Session
 from threadkeep.ports.documents import (
@@ -28,6 +28,8 @@ _ADD = {CHECKPOINTS: "add_checkpoint", WRITES: "add_write"}
 _PUT = {CHECKPOINTS: "put_checkpoints", WRITES: "put_writes"}
 _HAS = {CHECKPOINTS: "has_checkpoint", WRITES: "has_write"}
 _REMOVE = {CHECKPOINTS: "remove_checkpoints", WRITES: "remove_writes"}
+for _statements in (_ADD, _PUT, _HAS, _REMOVE):
+    _statements.update({earlier: _statements[later] for earlier, later in LIES_WITH.items()})
 
 
 @dataclass(frozen=True, slots=True)

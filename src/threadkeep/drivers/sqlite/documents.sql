@@ -282,8 +282,8 @@ WHERE t.namespace = :namespace AND t.agent_id = :agent_id AND t.thread_id = :thr
     AND d.refs IS NOT NULL;
 
 -- measure_checkpoints --
-SELECT count(*), sum(
-    length(ns) + CASE WHEN substr(id, 1, 1) = x'ff' THEN length(id) - 1 ELSE 36 END
+SELECT ns >= x'ff' AS is_earlier, count(*), sum(
+    length(ns) - (ns >= x'ff') + CASE WHEN substr(id, 1, 1) = x'ff' THEN length(id) - 1 ELSE 36 END
     + CASE
         WHEN parent IS NULL THEN 0
         WHEN substr(parent, 1, 1) = x'ff' THEN length(parent) - 1
@@ -292,15 +292,17 @@ SELECT count(*), sum(
     + coalesce(length(source), 0) + 8 * (step IS NOT NULL) + coalesce(length(meta), 0)
     + coalesce(length(refs), 0) + length(body)
 )
-FROM checkpoint_documents WHERE tid = ?;
+FROM checkpoint_documents WHERE tid = ?
+GROUP BY is_earlier;
 
 -- measure_writes --
-SELECT count(*), sum(
-    length(ns) + CASE WHEN substr(id, 1, 1) = x'ff' THEN length(id) - 1 ELSE 36 END
+SELECT ns >= x'ff' AS is_earlier, count(*), sum(
+    length(ns) - (ns >= x'ff') + CASE WHEN substr(id, 1, 1) = x'ff' THEN length(id) - 1 ELSE 36 END
     + CASE WHEN substr(task, 1, 1) = x'ff' THEN length(task) - 1 ELSE 36 END
     + 8 + coalesce(length(refs), 0) + length(body)
 )
-FROM write_documents WHERE tid = ?;
+FROM write_documents WHERE tid = ?
+GROUP BY is_earlier;
 
 -- measure_documents --
 SELECT d.kind, count(*), sum(
