@@ -106,11 +106,13 @@ def test_a_thread_of_schema_1_is_read_as_it_was_stored(
     saver = DocumentCheckpointSaver(store)
     assert everything(saver) == everything(before)
     newest, known = saver.get_tuple(AT), before.get_tuple(AT)
-    assert newest is not None and known is not None
+    assert newest is not None
+    assert known is not None
     assert newest.checkpoint == known.checkpoint
     assert newest.config["configurable"]["checkpoint_id"] == known.checkpoint["id"]
     one = saver.get_tuple(known.parent_config)  # type: ignore[arg-type]
-    assert one is not None and one.checkpoint["id"] != newest.checkpoint["id"]
+    assert one is not None
+    assert one.checkpoint["id"] != newest.checkpoint["id"]
     assert saver.get_tuple({"configurable": {"thread_id": "another"}}) is None
     assert [report.counts for report in saver.verify()] == [{}]
 
@@ -131,10 +133,11 @@ def test_a_thread_of_schema_1_is_continued_in_schema_2(
     assert sorted(listed[-len(earlier) :]) == sorted(earlier)
     assert not set(listed[: -len(earlier)]) & set(earlier)
     states = [state.values.get("approved") for state in compiled.get_state_history(AT)]
-    assert states[0] is True and states[-2] is False
+    assert states[0] is True
+    assert states[-2] is False
     assert [report.counts for report in saver.verify()] == [{}]
     another: Any = {"configurable": {"thread_id": "old"}}
-    asked = {"messages": [HumanMessage("more", id="m")], "approved": False}
+    asked: Any = {"messages": [HumanMessage("more", id="m")], "approved": False}
     again = compiled.invoke(asked, another)
     assert "__interrupt__" in again
     fork = list(compiled.get_state_history(AT))[-2].config  # a step of schema 1
@@ -219,7 +222,8 @@ def test_a_sweep_leaves_what_tasks_of_schema_1_write_now(
     saver.put_writes(newest.config, [("__interrupt__", "another")], task)
     saver.sweep(older_than=timedelta(0))
     read = saver.get_tuple(AT)
-    assert read is not None and read.pending_writes is not None
+    assert read is not None
+    assert read.pending_writes is not None
     assert [each[1:] for each in read.pending_writes if each[0] == "later task"] == [
         ("__error__", "boom"),
         ("approved", True),

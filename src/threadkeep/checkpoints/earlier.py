@@ -13,7 +13,7 @@ from threadkeep.checkpoints.codec import Codec
 from threadkeep.checkpoints.get import Loaded, get, place_of
 from threadkeep.checkpoints.known import Known, Place
 from threadkeep.checkpoints.listing import Listing, Position
-from threadkeep.checkpoints.metadata import json_text
+from threadkeep.checkpoints.metadata import equal_text, json_text
 from threadkeep.checkpoints.reading import Documents, Reader, gather, naming
 from threadkeep.checkpoints.schema1 import check_write, make_checkpoint, typed
 from threadkeep.checkpoints.steps import Steps
@@ -32,7 +32,6 @@ from threadkeep.ports.documents import (
     Key,
     Page,
 )
-from threadkeep.rules.json_equality import json_equal
 
 PAGE = 10  # read at once: each is a whole snapshot
 
@@ -205,8 +204,9 @@ def _add_later(place: Place, written: Written, codec: Codec, known: Known) -> St
 
 
 def _matches(metadata: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    for name, value in wanted.items():
-        text = json_text(metadata[name]) if name in metadata else None
-        if text is None or not json_equal(json.loads(text), json.loads(json_text(value) or "0")):
-            return False
-    return True
+    return all(
+        name in metadata
+        and (text := json_text(metadata[name])) is not None
+        and equal_text(json.loads(text)) == equal_text(json.loads(json_text(value) or "null"))
+        for name, value in wanted.items()
+    )

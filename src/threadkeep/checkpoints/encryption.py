@@ -19,6 +19,7 @@ from typing import Any, Protocol, TypeVar
 import ormsgpack
 
 from threadkeep.checkpoints.bodies import ENCRYPTED
+from threadkeep.checkpoints.metadata import equal_text
 from threadkeep.checkpoints.steps import Fetch, Insert, Request, Resume, Steps
 from threadkeep.errors import CorruptionError, WrongKeyError
 from threadkeep.ports.documents import (
@@ -233,17 +234,8 @@ def _entry(key: Key, name: str) -> str:
 
 def _value(key: Key, name: str, text: str) -> str:
     """Make the token of an entry: the same for JSON-equal values."""
-    equal = json.dumps([name, _equal(json.loads(text))], sort_keys=True)
+    equal = equal_text([name, json.loads(text)])
     return _token(key, b"value", equal.encode())
-
-
-def _equal(value: Any) -> Any:
-    """Give JSON-equal values one form: whole numbers are integers."""
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, dict):
-        return {name: _equal(inner) for name, inner in value.items()}
-    return [_equal(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _token(key: Key, kind: bytes, data: bytes) -> str:

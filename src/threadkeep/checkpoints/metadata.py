@@ -106,6 +106,19 @@ def json_text(value: Any) -> str | None:
     return text
 
 
+def equal_text(value: Any) -> str:
+    """Give JSON-equal values one text: whole numbers are integers, keys are sorted."""
+    return json.dumps(_equal(value), sort_keys=True)
+
+
+def _equal(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, dict):
+        return {name: _equal(inner) for name, inner in value.items()}
+    return [_equal(inner) for inner in value] if isinstance(value, list) else value
+
+
 def _plain(rest: dict[Any, Any], codec: Codec) -> tuple[str, bytes]:
     """Make the JSON text of what JSON can state, and the plain of everything."""
     texts = {
