@@ -70,25 +70,41 @@ class MemoryAssistantRepo:
         with self._tables.lock:
             return sum(_matches(row, plain) for row in self._tables.assistants.values())
 
-    async def update(self, assistant_id: str, patch: AssistantPatch) -> Assistant:
+    async def update(
+        self,
+        assistant_id: str,
+        patch: AssistantPatch,
+        *,
+        enforced_metadata: Mapping[str, Any] | None = None,
+    ) -> Assistant:
         """See ``AssistantRepo.update``."""
         check_identifier("assistant_id", assistant_id)
         plain = plain_patch(patch)
+        enforced = plain_enforced(enforced_metadata)
         with self._tables.lock:
-            active = self._active(assistant_id)
+            active = self._active(assistant_id, enforced)
             highest = max(self._tables.versions[assistant_id])
             changed = next_version(active, plain, highest=highest, now=self._tables.now())
             self._tables.assistants[assistant_id] = changed
             self._tables.versions[assistant_id][changed.version] = snapshot_of(changed)
             return copy_row(changed)
 
-    async def list_versions(self, assistant_id: str, query: VersionQuery) -> Listing[Assistant]:
+    async def list_versions(
+        self,
+        assistant_id: str,
+        query: VersionQuery,
+        *,
+        enforced_metadata: Mapping[str, Any] | None = None,
+    ) -> Listing[Assistant]:
         """See ``AssistantRepo.list_versions``."""
         check_identifier("assistant_id", assistant_id)
         plain = plain_version_query(query)
+        enforced = plain_enforced(enforced_metadata)
         page = self._tables.page(query.limit, query.offset)
         with self._tables.lock:
-            versions = self._tables.versions.get(assistant_id, {})
+            row = self._tables.assistants.get(assistant_id)
+            is_shown = row is not None and contains(row.metadata, enforced)
+            versions = self._tables.versions[assistant_id] if is_shown else {}
             found = [
                 versions[version]
                 for version in sorted(versions, reverse=True)
@@ -96,11 +112,18 @@ class MemoryAssistantRepo:
             ]
             return listing_of_copies(found, page)
 
-    async def set_latest(self, assistant_id: str, version: int) -> Assistant:
+    async def set_latest(
+        self,
+        assistant_id: str,
+        version: int,
+        *,
+        enforced_metadata: Mapping[str, Any] | None = None,
+    ) -> Assistant:
         """See ``AssistantRepo.set_latest``."""
         check_identifier("assistant_id", assistant_id)
+        enforced = plain_enforced(enforced_metadata)
         with self._tables.lock:
-            active = self._active(assistant_id)
+            active = self._active(assistant_id, enforced)
             snapshot = self._tables.versions[assistant_id].get(version)
             if snapshot is None:
                 raise NotFoundError("assistant version", f"{assistant_id}/{version}")
@@ -108,12 +131,19 @@ class MemoryAssistantRepo:
             self._tables.assistants[assistant_id] = changed
             return copy_row(changed)
 
-    async def delete(self, assistant_id: str) -> bool:
+    async def delete(
+        self, assistant_id: str, *, enforced_metadata: Mapping[str, Any] | None = None
+    ) -> bool:
         """See ``AssistantRepo.delete``."""
         check_identifier("assistant_id", assistant_id)
+        enforced = plain_enforced(enforced_metadata)
         with self._tables.lock:
-            self._tables.versions.pop(assistant_id, None)
-            return self._tables.assistants.pop(assistant_id, None) is not None
+            row = self._tables.assistants.get(assistant_id)
+            if row is None or not contains(row.metadata, enforced):
+                return False
+            del self._tables.versions[assistant_id]
+            del self._tables.assistants[assistant_id]
+            return True
 
     def _insert(self, new: NewAssistant) -> Assistant:
         row = first_version(new, self._tables.now())
@@ -121,9 +151,9 @@ class MemoryAssistantRepo:
         self._tables.versions[row.assistant_id] = {row.version: snapshot_of(row)}
         return row
 
-    def _active(self, assistant_id: str) -> Assistant:
+    def _active(self, assistant_id: str, enforced: Mapping[str, Any]) -> Assistant:
         row = self._tables.assistants.get(assistant_id)
-        if row is None:
+        if row is None or not contains(row.metadata, enforced):
             raise NotFoundError("assistant", assistant_id)
         return row
 

@@ -79,20 +79,33 @@ class MemoryCronRepo:
         with self._tables.lock:
             return len(self._found(plain))
 
-    async def update(self, cron_id: str, patch: CronPatch) -> Cron:
+    async def update(
+        self,
+        cron_id: str,
+        patch: CronPatch,
+        *,
+        enforced_metadata: Mapping[str, Any] | None = None,
+    ) -> Cron:
         """See ``CronRepo.update``."""
         check_identifier("cron_id", cron_id)
         plain = plain_cron_patch(patch)
+        enforced = plain_enforced(enforced_metadata)
         with self._tables.lock:
             cron = self._tables.crons.get(cron_id)
-            if cron is None:
+            if cron is None or not contains(cron.metadata, enforced):
                 raise NotFoundError("cron", cron_id)
             return self._put(changed(cron, plain, self._tables.now()))
 
-    async def delete(self, cron_id: str) -> bool:
+    async def delete(
+        self, cron_id: str, *, enforced_metadata: Mapping[str, Any] | None = None
+    ) -> bool:
         """See ``CronRepo.delete``."""
         check_identifier("cron_id", cron_id)
+        enforced = plain_enforced(enforced_metadata)
         with self._tables.lock:
+            cron = self._tables.crons.get(cron_id)
+            if cron is None or not contains(cron.metadata, enforced):
+                return False
             return self._tables.drop_cron(cron_id)
 
     async def list_due(self, *, limit: int | None = None) -> Sequence[Cron]:
@@ -142,7 +155,7 @@ class MemoryCronRepo:
             self._tables.threads[fresh.thread_id] = fresh
         if run is None:
             return CronFiring(cron)
-        return CronFiring(cron, admit(self._tables, run, claim=None, thread_status_in=None))
+        return CronFiring(cron, admit(self._tables, run, claim=None))
 
     def _found(self, query: CronQuery) -> list[Cron]:
         return [row for row in self._tables.crons.values() if _matches(row, query)]

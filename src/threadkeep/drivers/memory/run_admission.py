@@ -1,6 +1,7 @@
 """What admits and stops runs in memory; hold the tables' lock."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from threadkeep.drivers.memory.tables import Tables, copy_row
 from threadkeep.errors import AlreadyExistsError, ThreadStatusError
@@ -16,12 +17,13 @@ def admit(
     new: NewRun,
     *,
     claim: Claim | None,
-    thread_status_in: Sequence[ThreadStatus] | None,
+    thread_status_in: Sequence[ThreadStatus] | None = None,
+    enforced: Mapping[str, Any] | None = None,
 ) -> Admission:
     """Insert a run where its thread lets it; see ``RunRepo.admit``."""
     now = tables.now()
     run = admitted(new, now)
-    thread = tables.thread(new.thread_id)
+    thread = tables.thread(new.thread_id, enforced)
     status = tables.shown_status(thread)
     if thread_status_in is not None and status not in thread_status_in:
         raise ThreadStatusError(new.thread_id, status, tuple(thread_status_in))

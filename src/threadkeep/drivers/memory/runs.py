@@ -42,13 +42,21 @@ class MemoryRunRepo:
         *,
         claim: Claim | None,
         thread_status_in: Sequence[ThreadStatus] | None = None,
+        enforced_metadata: Mapping[str, Any] | None = None,
     ) -> Admission:
         """See ``RunRepo.admit``."""
         plain = plain_run(new)
         if claim is not None:
             check_claim(claim)
+        enforced = plain_enforced(enforced_metadata)
         with self._tables.lock:
-            return admit(self._tables, plain, claim=claim, thread_status_in=thread_status_in)
+            return admit(
+                self._tables,
+                plain,
+                claim=claim,
+                thread_status_in=thread_status_in,
+                enforced=enforced,
+            )
 
     async def get(
         self,
@@ -68,13 +76,18 @@ class MemoryRunRepo:
                 return None
             return copy_row(run) if self._is_owned(run, enforced) else None
 
-    async def latest_of(self, thread_id: str) -> Run | None:
+    async def latest_of(
+        self, thread_id: str, *, enforced_metadata: Mapping[str, Any] | None = None
+    ) -> Run | None:
         """See ``RunRepo.latest_of``."""
         check_identifier("thread_id", thread_id)
+        enforced = plain_enforced(enforced_metadata)
         with self._tables.lock:
             runs = self._tables.runs.of_thread(thread_id)
             newest = max(runs, key=lambda run: (run.created_at, run.run_id), default=None)
-            return None if newest is None else copy_row(newest)
+            if newest is None or not self._is_owned(newest, enforced):
+                return None
+            return copy_row(newest)
 
     async def search(self, query: RunQuery) -> Listing[Run]:
         """See ``RunRepo.search``."""
@@ -138,12 +151,19 @@ class MemoryRunRepo:
                 check()
             return self._settle(run, final, left, deliver)
 
-    async def request_cancel(self, run_id: str, action: CancelAction) -> Run | None:
+    async def request_cancel(
+        self,
+        run_id: str,
+        action: CancelAction,
+        *,
+        enforced_metadata: Mapping[str, Any] | None = None,
+    ) -> Run | None:
         """See ``RunRepo.request_cancel``."""
         check_identifier("run_id", run_id)
+        enforced = plain_enforced(enforced_metadata)
         with self._tables.lock:
             run = self._tables.runs.rows.get(run_id)
-            if run is None:
+            if run is None or not self._is_owned(run, enforced):
                 return None
             return copy_row(stop(self._tables, run, action))
 
@@ -165,14 +185,18 @@ class MemoryRunRepo:
             waits = [(run.start_at - now).total_seconds() for run in self._tables.runs.heads()]
             return max(0.0, min(waits)) if waits else None
 
-    async def delete(self, run_id: str) -> bool:
+    async def delete(
+        self, run_id: str, *, enforced_metadata: Mapping[str, Any] | None = None
+    ) -> bool:
         """See ``RunRepo.delete``."""
         check_identifier("run_id", run_id)
+        enforced = plain_enforced(enforced_metadata)
         with self._tables.lock:
             run = self._tables.runs.rows.get(run_id)
-            if run is not None:
-                self._tables.forget_run(run)
-            return run is not None
+            if run is None or not self._is_owned(run, enforced):
+                return False
+            self._tables.forget_run(run)
+            return True
 
     def _found(self, query: RunQuery) -> list[Run]:
         runs = self._tables.runs

@@ -22,6 +22,7 @@ from threadkeep.model.queries import Listing, SortOrder
 from threadkeep.model.runs import Run
 from threadkeep.model.threads import Thread, ThreadStatus
 from threadkeep.ports.clock import Clock
+from threadkeep.rules.containment import contains
 from threadkeep.rules.json_text import copy_json
 from threadkeep.rules.paging import Page, cut, page_of
 from threadkeep.rules.run_states import is_active, shown_status
@@ -113,14 +114,14 @@ class Tables:
         """Return a page within the bound."""
         return page_of(limit=limit, offset=offset, max_page_size=self.max_page_size)
 
-    def thread(self, thread_id: str) -> Thread:
+    def thread(self, thread_id: str, enforced: Mapping[str, Any] | None = None) -> Thread:
         """Return a thread's row.
 
         Raises:
-            NotFoundError: There is none.
+            NotFoundError: There is none, or none whose metadata contains what is enforced.
         """
         thread = self.threads.get(thread_id)
-        if thread is None:
+        if thread is None or not contains(thread.metadata, enforced or {}):
             raise NotFoundError("thread", thread_id)
         return thread
 

@@ -74,13 +74,20 @@ class MemoryThreadRepo:
             return len(self._found(plain))
 
     async def copy(
-        self, thread_id: str, *, copy_id: str, ttl_minutes: float | None = None
+        self,
+        thread_id: str,
+        *,
+        copy_id: str,
+        ttl_minutes: float | None = None,
+        enforced_metadata: Mapping[str, Any] | None = None,
     ) -> Thread:
         """See ``ThreadRepo.copy``."""
         check_identifier("thread_id", thread_id)
         new = plain_thread(NewThread(copy_id, {}, ttl_minutes))
+        enforced = plain_enforced(enforced_metadata)
         with self._tables.lock:
-            row = copied(self._tables.thread(thread_id), new, self._tables.now())
+            source = self._tables.thread(thread_id, enforced)
+            row = copied(source, new, self._tables.now())
             if copy_id in self._tables.threads:
                 raise AlreadyExistsError("thread", copy_id)
             return self._put(copy_row(row))
@@ -103,13 +110,15 @@ class MemoryThreadRepo:
         *,
         metadata: Mapping[str, Any] | None = None,
         ttl_minutes: float | Unset | None = UNSET,
+        enforced_metadata: Mapping[str, Any] | None = None,
     ) -> Thread:
         """See ``ThreadRepo.update``."""
         check_identifier("thread_id", thread_id)
         given = normal_object(metadata or {}, "metadata")
         lifetime = plain_change(ttl_minutes)
+        enforced = plain_enforced(enforced_metadata)
         with self._tables.lock:
-            row = self._tables.thread(thread_id)
+            row = self._tables.thread(thread_id, enforced)
             return self._put(patched(row, given, lifetime, self._tables.now()))
 
     async def record_state(self, thread_id: str, state: ThreadState) -> Thread:
@@ -120,9 +129,16 @@ class MemoryThreadRepo:
             row = self._tables.thread(thread_id)
             return self._put(with_state(row, plain, self._tables.now()))
 
-    async def delete(self, thread_id: str, *, keep_undelivered: bool = False) -> Sequence[Run]:
+    async def delete(
+        self,
+        thread_id: str,
+        *,
+        keep_undelivered: bool = False,
+        enforced_metadata: Mapping[str, Any] | None = None,
+    ) -> Sequence[Run]:
         """See ``ThreadRepo.delete``."""
         check_identifier("thread_id", thread_id)
+        enforced = plain_enforced(enforced_metadata)
 
         def is_gone(row: Delivery | IdempotencyRecord) -> bool:
             kept = keep_undelivered and row.status in {"pending", "delivering"}
@@ -132,6 +148,9 @@ class MemoryThreadRepo:
             return isinstance(row, IdempotencyRecord) and row.run_id in run_ids
 
         with self._tables.lock:
+            row = self._tables.threads.get(thread_id)
+            if enforced and (row is None or not contains(row.metadata, enforced)):
+                return []
             runs = self._tables.runs
             gone = runs.of_thread(thread_id)
             run_ids = {run.run_id for run in gone}

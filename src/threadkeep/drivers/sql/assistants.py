@@ -6,7 +6,7 @@ from typing import Any
 
 from threadkeep.drivers.sql.database import Database, One, Run, Work
 from threadkeep.drivers.sql.rows import assistant_bag, assistant_of
-from threadkeep.drivers.sql.units import read_count, read_page, write
+from threadkeep.drivers.sql.units import is_owned, read_count, read_page, write
 from threadkeep.drivers.sql.where import Dialect, assistants_where, versions_where
 from threadkeep.errors import AlreadyExistsError, NotFoundError
 from threadkeep.model.assistants import Assistant, AssistantPatch, NewAssistant
@@ -86,15 +86,22 @@ class SqlAssistantRepo:
         where = assistants_where(plain_assistant_query(query), self._dialect)
         return await self._database.read(lambda: read_count("count_assistants", where))
 
-    async def update(self, assistant_id: str, patch: AssistantPatch) -> Assistant:
+    async def update(
+        self,
+        assistant_id: str,
+        patch: AssistantPatch,
+        *,
+        enforced_metadata: Mapping[str, Any] | None = None,
+    ) -> Assistant:
         """See ``AssistantRepo.update``."""
         check_identifier("assistant_id", assistant_id)
         plain = plain_patch(patch)
+        enforced = plain_enforced(enforced_metadata)
         key = {"assistant_id": assistant_id}
 
         def work() -> Work[Assistant | NotFoundError]:
             row = yield One("lock_assistant", key)
-            if row is None:
+            if not is_owned(row, enforced):
                 return NotFoundError("assistant", assistant_id)
             newest = yield One("highest_assistant_version", key)
             active = assistant_of(row)
@@ -105,13 +112,23 @@ class SqlAssistantRepo:
 
         return await write(self._database, work)
 
-    async def list_versions(self, assistant_id: str, query: VersionQuery) -> Listing[Assistant]:
+    async def list_versions(
+        self,
+        assistant_id: str,
+        query: VersionQuery,
+        *,
+        enforced_metadata: Mapping[str, Any] | None = None,
+    ) -> Listing[Assistant]:
         """See ``AssistantRepo.list_versions``."""
         check_identifier("assistant_id", assistant_id)
+        enforced = plain_enforced(enforced_metadata)
         where = versions_where(assistant_id, plain_version_query(query), self._dialect)
         page = page_of(limit=query.limit, offset=query.offset, max_page_size=self._max_page_size)
 
         def work() -> Work[Listing[Assistant]]:
+            row = yield One("get_assistant", {"assistant_id": assistant_id})
+            if not is_owned(row, enforced):
+                return listing_of([], page=page, total=0)
             rows, total = yield from read_page(
                 "search_assistant_versions", "count_assistant_versions", where, page
             )
@@ -119,13 +136,20 @@ class SqlAssistantRepo:
 
         return await self._database.read(work)
 
-    async def set_latest(self, assistant_id: str, version: int) -> Assistant:
+    async def set_latest(
+        self,
+        assistant_id: str,
+        version: int,
+        *,
+        enforced_metadata: Mapping[str, Any] | None = None,
+    ) -> Assistant:
         """See ``AssistantRepo.set_latest``."""
         check_identifier("assistant_id", assistant_id)
+        enforced = plain_enforced(enforced_metadata)
 
         def work() -> Work[Assistant | NotFoundError]:
             row = yield One("lock_assistant", {"assistant_id": assistant_id})
-            if row is None:
+            if not is_owned(row, enforced):
                 return NotFoundError("assistant", assistant_id)
             key = {"assistant_id": assistant_id, "version": max(0, min(version, MAX_OFFSET))}
             snapshot = yield One("get_assistant_version", key)
@@ -137,12 +161,19 @@ class SqlAssistantRepo:
 
         return await write(self._database, work)
 
-    async def delete(self, assistant_id: str) -> bool:
+    async def delete(
+        self, assistant_id: str, *, enforced_metadata: Mapping[str, Any] | None = None
+    ) -> bool:
         """See ``AssistantRepo.delete``."""
         check_identifier("assistant_id", assistant_id)
+        enforced = plain_enforced(enforced_metadata)
 
         def work() -> Work[bool]:
-            removed = yield Run("remove_assistant", {"assistant_id": assistant_id})
+            key = {"assistant_id": assistant_id}
+            row = yield One("lock_assistant", key)
+            if not is_owned(row, enforced):
+                return False
+            removed = yield Run("remove_assistant", key)
             return bool(removed)
 
         return await self._database.write(work)

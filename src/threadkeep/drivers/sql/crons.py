@@ -15,7 +15,7 @@ from threadkeep.drivers.sql.rows import (
     optional_moment,
     thread_bag,
 )
-from threadkeep.drivers.sql.units import read_count, read_page, write
+from threadkeep.drivers.sql.units import is_owned, read_count, read_page, write
 from threadkeep.drivers.sql.where import Dialect, crons_where
 from threadkeep.errors import AlreadyExistsError, NotFoundError, ThreadkeepError
 from threadkeep.model.crons import Cron, CronFiring, CronPatch, NewCron
@@ -109,14 +109,21 @@ class SqlCronRepo:
         where = crons_where(plain_cron_query(query), self._dialect)
         return await self._database.read(lambda: read_count("count_crons", where))
 
-    async def update(self, cron_id: str, patch: CronPatch) -> Cron:
+    async def update(
+        self,
+        cron_id: str,
+        patch: CronPatch,
+        *,
+        enforced_metadata: Mapping[str, Any] | None = None,
+    ) -> Cron:
         """See ``CronRepo.update``."""
         check_identifier("cron_id", cron_id)
         plain = plain_cron_patch(patch)
+        enforced = plain_enforced(enforced_metadata)
 
         def work() -> Work[Cron | ThreadkeepError]:
             row = yield One("lock_cron", {"cron_id": cron_id})
-            if row is None:
+            if not is_owned(row, enforced):
                 return NotFoundError("cron", cron_id)
             cron = changed(cron_of(row), plain, self._clock.now())
             yield Run("change_cron", cron_bag(cron))
@@ -124,11 +131,17 @@ class SqlCronRepo:
 
         return await write(self._database, work)
 
-    async def delete(self, cron_id: str) -> bool:
+    async def delete(
+        self, cron_id: str, *, enforced_metadata: Mapping[str, Any] | None = None
+    ) -> bool:
         """See ``CronRepo.delete``."""
         check_identifier("cron_id", cron_id)
+        enforced = plain_enforced(enforced_metadata)
 
         def work() -> Work[bool]:
+            row = yield One("lock_cron", {"cron_id": cron_id})
+            if not is_owned(row, enforced):
+                return False
             removed = yield Run("remove_cron", {"cron_id": cron_id})
             return bool(removed)
 
@@ -199,7 +212,7 @@ def _fired(
             return CronFiring(cron, refusal=AlreadyExistsError("thread", thread.thread_id))
     if run is None:
         return CronFiring(cron)
-    admission = yield from run_units.admit(run, None, None, now)
+    admission = yield from run_units.admit(run, None, None, {}, now)
     if isinstance(admission, ThreadkeepError):
         return CronFiring(cron, refusal=admission)
     return CronFiring(cron, admission)

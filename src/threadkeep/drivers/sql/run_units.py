@@ -3,13 +3,15 @@
 Every unit locks the thread before its runs, so that two of them never wait for each other.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from threadkeep.drivers.sql import delivery_units
 from threadkeep.drivers.sql.database import All, One, Work
 from threadkeep.drivers.sql.database import Run as Step
 from threadkeep.drivers.sql.rows import Row, run_bag, run_of, runs_of, thread_bag, thread_of
+from threadkeep.drivers.sql.units import is_owned
 from threadkeep.errors import (
     AlreadyExistsError,
     NotFoundError,
@@ -31,13 +33,14 @@ def admit(
     new: NewRun,
     claim: Claim | None,
     thread_status_in: Sequence[ThreadStatus] | None,
+    enforced: Mapping[str, Any],
     now: datetime,
 ) -> Work[Admission | ThreadkeepError]:
     """Insert a run where its thread lets it; see ``RunRepo.admit``."""
     run = admitted(new, now)
     thread_id = new.thread_id
     row = yield One("lock_thread", {"thread_id": thread_id})
-    if row is None:
+    if row is None or not is_owned(row, enforced):
         return NotFoundError("thread", thread_id)
     if thread_status_in is not None and row["status"] not in thread_status_in:
         return ThreadStatusError(thread_id, row["status"], tuple(thread_status_in))
@@ -65,10 +68,12 @@ def start(run: Run, claim: Claim, now: datetime) -> Work[Run]:
     return changed
 
 
-def cancel(run_id: str, action: CancelAction, now: datetime) -> Work[Run | None]:
+def cancel(
+    run_id: str, action: CancelAction, enforced: Mapping[str, Any], now: datetime
+) -> Work[Run | None]:
     """Ask a run to stop; see ``RunRepo.request_cancel``."""
     thread, run = yield from lock_run(run_id)
-    if thread is None or run is None:
+    if thread is None or run is None or not is_owned(thread, enforced):
         return None
     changed = yield from _stop(run, action, now)
     if run.status == "pending":

@@ -7,7 +7,7 @@ from threadkeep.drivers.sql import run_units
 from threadkeep.drivers.sql.database import All, Database, One, Work
 from threadkeep.drivers.sql.database import Run as Step
 from threadkeep.drivers.sql.rows import micros, moment, run_of, runs_of
-from threadkeep.drivers.sql.units import read_count, read_page, write
+from threadkeep.drivers.sql.units import is_owned, read_count, read_page, write
 from threadkeep.drivers.sql.where import Dialect, runs_where
 from threadkeep.errors import ThreadkeepError
 from threadkeep.model.queries import Listing, RunQuery
@@ -15,7 +15,6 @@ from threadkeep.model.runs import Admission, CancelAction, Claim, NewRun, Outcom
 from threadkeep.model.threads import ThreadState, ThreadStatus
 from threadkeep.ports.clock import Clock
 from threadkeep.ports.resources.runs import Deliver
-from threadkeep.rules.containment import contains
 from threadkeep.rules.identifiers import check_identifier
 from threadkeep.rules.inputs import (
     check_claim,
@@ -26,7 +25,7 @@ from threadkeep.rules.inputs import (
     plain_run_query,
     plain_state,
 )
-from threadkeep.rules.json_text import decode_json, json_text
+from threadkeep.rules.json_text import json_text
 from threadkeep.rules.paging import MAX_OFFSET, listing_of, page_of
 from threadkeep.rules.run_changes import lease_end
 
@@ -48,14 +47,16 @@ class SqlRunRepo:
         *,
         claim: Claim | None,
         thread_status_in: Sequence[ThreadStatus] | None = None,
+        enforced_metadata: Mapping[str, Any] | None = None,
     ) -> Admission:
         """See ``RunRepo.admit``."""
         plain = plain_run(new)
         if claim is not None:
             check_claim(claim)
+        enforced = plain_enforced(enforced_metadata)
 
         def work() -> Work[Admission | ThreadkeepError]:
-            return run_units.admit(plain, claim, thread_status_in, self._clock.now())
+            return run_units.admit(plain, claim, thread_status_in, enforced, self._clock.now())
 
         return await write(self._database, work)
 
@@ -78,17 +79,24 @@ class SqlRunRepo:
                 return None
             if enforced:
                 thread = yield One("get_thread", {"thread_id": row["thread_id"]})
-                if not contains(decode_json(thread["metadata"]), enforced):
+                if not is_owned(thread, enforced):
                     return None
             return run_of(row)
 
         return await self._database.read(work)
 
-    async def latest_of(self, thread_id: str) -> Run | None:
+    async def latest_of(
+        self, thread_id: str, *, enforced_metadata: Mapping[str, Any] | None = None
+    ) -> Run | None:
         """See ``RunRepo.latest_of``."""
         check_identifier("thread_id", thread_id)
+        enforced = plain_enforced(enforced_metadata)
 
         def work() -> Work[Run | None]:
+            if enforced:
+                thread = yield One("get_thread", {"thread_id": thread_id})
+                if not is_owned(thread, enforced):
+                    return None
             row = yield One("latest_run", {"thread_id": thread_id})
             return run_of(row) if row else None
 
@@ -171,12 +179,19 @@ class SqlRunRepo:
 
         return await write(self._database, work)
 
-    async def request_cancel(self, run_id: str, action: CancelAction) -> Run | None:
+    async def request_cancel(
+        self,
+        run_id: str,
+        action: CancelAction,
+        *,
+        enforced_metadata: Mapping[str, Any] | None = None,
+    ) -> Run | None:
         """See ``RunRepo.request_cancel``."""
         check_identifier("run_id", run_id)
+        enforced = plain_enforced(enforced_metadata)
 
         def work() -> Work[Run | None]:
-            return run_units.cancel(run_id, action, self._clock.now())
+            return run_units.cancel(run_id, action, enforced, self._clock.now())
 
         return await self._database.write(work)
 
@@ -205,13 +220,16 @@ class SqlRunRepo:
 
         return await self._database.read(work)
 
-    async def delete(self, run_id: str) -> bool:
+    async def delete(
+        self, run_id: str, *, enforced_metadata: Mapping[str, Any] | None = None
+    ) -> bool:
         """See ``RunRepo.delete``."""
         check_identifier("run_id", run_id)
+        enforced = plain_enforced(enforced_metadata)
 
         def work() -> Work[bool]:
             thread = yield One("lock_thread_of_run", {"run_id": run_id})
-            if thread is None:
+            if not is_owned(thread, enforced):
                 return False
             yield Step("remove_run", {"run_id": run_id})
             yield Step("erase_idempotency_of_run", {"run_id": run_id})

@@ -8,7 +8,7 @@ from threadkeep.drivers.sql import run_units
 from threadkeep.drivers.sql.database import All, Database, One, Work
 from threadkeep.drivers.sql.database import Run as Step
 from threadkeep.drivers.sql.rows import micros, runs_of, thread_bag, thread_of
-from threadkeep.drivers.sql.units import read_count, read_page, write
+from threadkeep.drivers.sql.units import is_owned, read_count, read_page, write
 from threadkeep.drivers.sql.where import Dialect, threads_where
 from threadkeep.errors import AlreadyExistsError, NotFoundError, ThreadkeepError
 from threadkeep.model.queries import Listing, ThreadField, ThreadQuery
@@ -89,15 +89,21 @@ class SqlThreadRepo:
         return await self._database.read(lambda: read_count("count_threads", where))
 
     async def copy(
-        self, thread_id: str, *, copy_id: str, ttl_minutes: float | None = None
+        self,
+        thread_id: str,
+        *,
+        copy_id: str,
+        ttl_minutes: float | None = None,
+        enforced_metadata: Mapping[str, Any] | None = None,
     ) -> Thread:
         """See ``ThreadRepo.copy``."""
         check_identifier("thread_id", thread_id)
         new = plain_thread(NewThread(copy_id, {}, ttl_minutes))
+        enforced = plain_enforced(enforced_metadata)
 
         def work() -> Work[Thread | ThreadkeepError]:
             row = yield One("lock_thread", {"thread_id": thread_id})
-            if row is None:
+            if not is_owned(row, enforced):
                 return NotFoundError("thread", thread_id)
             copy = copied(thread_of(row, status_column="left_status"), new, self._clock.now())
             added = yield Step("add_thread_row", thread_bag(copy, shown=copy.status))
@@ -122,6 +128,7 @@ class SqlThreadRepo:
         *,
         metadata: Mapping[str, Any] | None = None,
         ttl_minutes: float | Unset | None = UNSET,
+        enforced_metadata: Mapping[str, Any] | None = None,
     ) -> Thread:
         """See ``ThreadRepo.update``."""
         given = normal_object(metadata or {}, "metadata")
@@ -130,7 +137,7 @@ class SqlThreadRepo:
         def change(thread: Thread) -> Thread:
             return patched(thread, given, lifetime, self._clock.now())
 
-        return await self._change(thread_id, change)
+        return await self._change(thread_id, change, plain_enforced(enforced_metadata))
 
     async def record_state(self, thread_id: str, state: ThreadState) -> Thread:
         """See ``ThreadRepo.record_state``."""
@@ -139,15 +146,24 @@ class SqlThreadRepo:
         def change(thread: Thread) -> Thread:
             return with_state(thread, plain, self._clock.now())
 
-        return await self._change(thread_id, change)
+        return await self._change(thread_id, change, {})
 
-    async def delete(self, thread_id: str, *, keep_undelivered: bool = False) -> Sequence[Run]:
+    async def delete(
+        self,
+        thread_id: str,
+        *,
+        keep_undelivered: bool = False,
+        enforced_metadata: Mapping[str, Any] | None = None,
+    ) -> Sequence[Run]:
         """See ``ThreadRepo.delete``."""
         check_identifier("thread_id", thread_id)
+        enforced = plain_enforced(enforced_metadata)
         key = {"thread_id": thread_id}
 
         def work() -> Work[Sequence[Run]]:
-            yield One("lock_thread", key)
+            row = yield One("lock_thread", key)
+            if enforced and not is_owned(row, enforced):
+                return []
             active = yield All("active_runs", key)
             yield Step("erase_idempotency_of_runs_of_thread", key)
             yield Step("remove_thread_row", key)
@@ -160,12 +176,17 @@ class SqlThreadRepo:
 
         return await self._database.write(work)
 
-    async def _change(self, thread_id: str, change: Callable[[Thread], Thread]) -> Thread:
+    async def _change(
+        self,
+        thread_id: str,
+        change: Callable[[Thread], Thread],
+        enforced: Mapping[str, Any],
+    ) -> Thread:
         check_identifier("thread_id", thread_id)
 
         def work() -> Work[Thread | NotFoundError]:
             row = yield One("lock_thread", {"thread_id": thread_id})
-            if row is None:
+            if not is_owned(row, enforced):
                 return NotFoundError("thread", thread_id)
             changed = change(thread_of(row, status_column="left_status"))
             shown = yield from run_units.shown_by(changed)

@@ -4,13 +4,15 @@ An expected refusal is returned by a unit, and raised here: one that is raised i
 batch its unit is committed with, and make each unit of it run again.
 """
 
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from threadkeep.drivers.sql.database import All, Database, One, Work
 from threadkeep.drivers.sql.rows import Bag, Row
 from threadkeep.drivers.sql.where import Conditions
 from threadkeep.errors import ThreadkeepError
+from threadkeep.rules.containment import contains
+from threadkeep.rules.json_text import decode_json
 from threadkeep.rules.paging import Page
 
 T = TypeVar("T")
@@ -22,6 +24,11 @@ async def write(database: Database, work: Callable[[], Work[T | ThreadkeepError]
     if isinstance(result, ThreadkeepError):
         raise result
     return result
+
+
+def is_owned(row: Row | None, enforced: Mapping[str, Any]) -> bool:
+    """Say whether there is a row, and its metadata contains what is enforced."""
+    return row is not None and (not enforced or contains(decode_json(row["metadata"]), enforced))
 
 
 def read_page(

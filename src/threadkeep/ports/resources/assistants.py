@@ -36,26 +36,55 @@ class AssistantRepo(Protocol):
         """Count all that match, whatever the page."""
         ...
 
-    async def update(self, assistant_id: str, patch: AssistantPatch) -> Assistant:
+    async def update(
+        self,
+        assistant_id: str,
+        patch: AssistantPatch,
+        *,
+        enforced_metadata: Mapping[str, Any] | None = None,
+    ) -> Assistant:
         """Make a new version, one above the highest there ever was, and make it active.
 
+        What is enforced is compared with the metadata as it was, and never merged.
+
         Raises:
-            NotFoundError: No such assistant.
+            NotFoundError: No such assistant, or none whose metadata contains what is enforced.
         """
         ...
 
-    async def list_versions(self, assistant_id: str, query: VersionQuery) -> Listing[Assistant]:
-        """Read a page of snapshots, highest version first; none for an unknown assistant."""
+    async def list_versions(
+        self,
+        assistant_id: str,
+        query: VersionQuery,
+        *,
+        enforced_metadata: Mapping[str, Any] | None = None,
+    ) -> Listing[Assistant]:
+        """Read a page of snapshots, highest version first; none for an unknown assistant.
+
+        With enforced metadata, only where the active version's contains it.
+        """
         ...
 
-    async def set_latest(self, assistant_id: str, version: int) -> Assistant:
+    async def set_latest(
+        self,
+        assistant_id: str,
+        version: int,
+        *,
+        enforced_metadata: Mapping[str, Any] | None = None,
+    ) -> Assistant:
         """Make a snapshot active again; no version is made.
 
         Raises:
-            NotFoundError: No such assistant, or no such version of it.
+            NotFoundError: No such assistant, no such version of it, or its active metadata does
+                not contain what is enforced.
         """
         ...
 
-    async def delete(self, assistant_id: str) -> bool:
-        """Delete an assistant and its snapshots in one transaction; false when there is none."""
+    async def delete(
+        self, assistant_id: str, *, enforced_metadata: Mapping[str, Any] | None = None
+    ) -> bool:
+        """Delete an assistant and its snapshots in one transaction; false when there is none.
+
+        With enforced metadata, only one whose metadata contains it.
+        """
         ...

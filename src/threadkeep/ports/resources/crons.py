@@ -45,16 +45,29 @@ class CronRepo(Protocol):
         """Count all that match, whatever the page."""
         ...
 
-    async def update(self, cron_id: str, patch: CronPatch) -> Cron:
+    async def update(
+        self,
+        cron_id: str,
+        patch: CronPatch,
+        *,
+        enforced_metadata: Mapping[str, Any] | None = None,
+    ) -> Cron:
         """Change what is given; metadata is merged by top-level key, the payload replaced.
 
+        What is enforced is compared with the metadata as it was, and never merged.
+
         Raises:
-            NotFoundError: No such cron.
+            NotFoundError: No such cron, or none whose metadata contains what is enforced.
         """
         ...
 
-    async def delete(self, cron_id: str) -> bool:
-        """Delete a cron; runs it made stay. False when there is none."""
+    async def delete(
+        self, cron_id: str, *, enforced_metadata: Mapping[str, Any] | None = None
+    ) -> bool:
+        """Delete a cron; runs it made stay. False when there is none.
+
+        With enforced metadata, only one that contains it.
+        """
         ...
 
     async def list_due(self, *, limit: int | None = None) -> Sequence[Cron]:

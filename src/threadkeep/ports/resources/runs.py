@@ -20,6 +20,7 @@ class RunRepo(Protocol):
         *,
         claim: Claim | None,
         thread_status_in: Sequence[ThreadStatus] | None = None,
+        enforced_metadata: Mapping[str, Any] | None = None,
     ) -> Admission:
         """Insert a run where its thread lets it, in one transaction.
 
@@ -31,7 +32,7 @@ class RunRepo(Protocol):
         behind ``busy``, and comes back if every run goes away without having started.
 
         Raises, the first that applies:
-            NotFoundError: No such thread.
+            NotFoundError: No such thread, or none whose metadata contains what is enforced.
             ThreadStatusError: The thread's status is not in ``thread_status_in``.
             ThreadBusyError: ``reject``, and the thread has an active run.
             AlreadyExistsError: The run id is taken.
@@ -53,8 +54,13 @@ class RunRepo(Protocol):
         """
         ...
 
-    async def latest_of(self, thread_id: str) -> Run | None:
-        """Read a thread's newest run by (created_at, run_id), or ``None``."""
+    async def latest_of(
+        self, thread_id: str, *, enforced_metadata: Mapping[str, Any] | None = None
+    ) -> Run | None:
+        """Read a thread's newest run by (created_at, run_id), or ``None``.
+
+        With enforced metadata, only if the thread's metadata contains it.
+        """
         ...
 
     async def search(self, query: RunQuery) -> Listing[Run]:
@@ -118,7 +124,13 @@ class RunRepo(Protocol):
         """
         ...
 
-    async def request_cancel(self, run_id: str, action: CancelAction) -> Run | None:
+    async def request_cancel(
+        self,
+        run_id: str,
+        action: CancelAction,
+        *,
+        enforced_metadata: Mapping[str, Any] | None = None,
+    ) -> Run | None:
         """Ask a run to stop; a rollback once asked for stays one.
 
         A pending one is final at once (``interrupted``, reason ``cancelled``; deleted with
@@ -126,7 +138,8 @@ class RunRepo(Protocol):
         ``cancel`` for its owner; a final one stays as it is.
 
         Returns:
-            The run as it now is (as it was, when deleted), or ``None`` for an unknown one.
+            The run as it now is (as it was, when deleted), or ``None`` for an unknown one: with
+            enforced metadata also for one whose thread's metadata does not contain it.
         """
         ...
 
@@ -149,10 +162,13 @@ class RunRepo(Protocol):
         """
         ...
 
-    async def delete(self, run_id: str) -> bool:
+    async def delete(
+        self, run_id: str, *, enforced_metadata: Mapping[str, Any] | None = None
+    ) -> bool:
         """Delete a run, whatever its status; false when there is none.
 
         Its idempotency records and deliveries go with it, in one transaction. A thread with
-        nothing else active is freed: it shows what its last state left.
+        nothing else active is freed: it shows what its last state left. With enforced metadata,
+        only one whose thread's metadata contains it.
         """
         ...

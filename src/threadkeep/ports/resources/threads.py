@@ -42,7 +42,12 @@ class ThreadRepo(Protocol):
         ...
 
     async def copy(
-        self, thread_id: str, *, copy_id: str, ttl_minutes: float | None = None
+        self,
+        thread_id: str,
+        *,
+        copy_id: str,
+        ttl_minutes: float | None = None,
+        enforced_metadata: Mapping[str, Any] | None = None,
     ) -> Thread:
         """Insert a thread with metadata, config, values, interrupts, error and head of another.
 
@@ -50,7 +55,7 @@ class ThreadRepo(Protocol):
         that the last run left. Checkpoints are copied by the saver.
 
         Raises:
-            NotFoundError: No such thread.
+            NotFoundError: No such thread, or none whose metadata contains what is enforced.
             AlreadyExistsError: The copy's id is taken; the present row is untouched.
             InvalidRequestError: The lifetime is not a positive number of minutes.
         """
@@ -69,11 +74,14 @@ class ThreadRepo(Protocol):
         *,
         metadata: Mapping[str, Any] | None = None,
         ttl_minutes: float | Unset | None = UNSET,
+        enforced_metadata: Mapping[str, Any] | None = None,
     ) -> Thread:
         """Merge metadata (top-level keys) and set or clear the lifetime, whose clock restarts.
 
+        What is enforced is compared with the metadata as it was, and never merged.
+
         Raises:
-            NotFoundError: No such thread.
+            NotFoundError: No such thread, or none whose metadata contains what is enforced.
             InvalidRequestError: The lifetime is not a positive number of minutes.
         """
         ...
@@ -89,7 +97,13 @@ class ThreadRepo(Protocol):
         """
         ...
 
-    async def delete(self, thread_id: str, *, keep_undelivered: bool = False) -> Sequence[Run]:
+    async def delete(
+        self,
+        thread_id: str,
+        *,
+        keep_undelivered: bool = False,
+        enforced_metadata: Mapping[str, Any] | None = None,
+    ) -> Sequence[Run]:
         """Delete a thread and all that is its own, in one transaction; unknown is no error.
 
         Its own are its runs, its crons, its idempotency records and its deliveries; one created
@@ -98,6 +112,8 @@ class ThreadRepo(Protocol):
         Args:
             thread_id: The thread.
             keep_undelivered: Leave deliveries that are still to be sent; they go when they expire.
+            enforced_metadata: Nothing is deleted unless the thread is there and its metadata
+                contains it.
 
         Returns:
             The runs that were active, for their owners to stop.
