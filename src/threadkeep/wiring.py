@@ -311,6 +311,7 @@ async def _store(
     project = plan.project
     ttl = _item_ttl(project)
     folder = project.folder if project else None
+    scope = project.store_scope if project else ()
     brought, named = plan.store, "create_app(store=…)"
     if brought is None and project is not None and project.store_adapter is not None:
         named = f"store.adapter, {project.store_adapter},"
@@ -319,10 +320,10 @@ async def _store(
         )
     if brought is not None:
         size = plan.settings.max_page_size
-        opening = adapted(brought, named=named, ttl=ttl, max_page_size=size)
+        opening = adapted(brought, named=named, ttl=ttl, max_page_size=size, scope=scope)
         return await stack.enter_async_context(opening)
     index = project.item_index if project else None
-    store = ItemStore(resources, index=index, ttl=ttl, folder=folder)
+    store = ItemStore(resources, index=index, ttl=ttl, folder=folder, scope=scope)
     await store.asetup()
     return store, resources.items
 

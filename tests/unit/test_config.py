@@ -134,7 +134,6 @@ def test_cors_and_the_mount_prefix_are_read(folder: Path) -> None:
         ("auth", {"auth": {"path": "./auth.py:auth"}}),
         ("encryption", {"encryption": {"path": "./e.py:e"}}),
         ("http.app", {"http": {"app": "./app.py:app"}}),
-        ("store.scope", {"store": {"scope": "user"}}),
     ],
 )
 def test_what_would_mislead_in_silence_is_refused_with_the_reason(

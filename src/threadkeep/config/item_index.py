@@ -1,9 +1,11 @@
-"""``store.index`` and ``store.adapter`` of ``langgraph.json``."""
+"""``store.index``, ``store.adapter`` and ``store.scope`` of ``langgraph.json``."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from threadkeep.config.explain import mistake
+from threadkeep.errors import ConfigError
+from threadkeep.rules.scoping import check_scope, names_caller
 
 BUNDLED = "threadkeep:default"
 MODES = ("vector", "text", "hybrid", "auto")
@@ -31,6 +33,27 @@ def read_adapter(file: str, store: Mapping[str, Any]) -> str | None:
         expected = "no index beside store.adapter: it would have no effect"
         raise mistake(file, "store.index", store["index"], expected, "Configure the store's own")
     return str(value)
+
+
+def read_scope(file: str, document: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the labels of ``store.scope``; none without it.
+
+    Raises:
+        ConfigError: It is no scope, or it names the caller where nobody is authenticated.
+    """
+    value = (document.get("store") or {}).get("scope")
+    if value is None:
+        return ()
+    if not _are_texts(value):
+        raise mistake(file, "store.scope", value, 'a list of labels, ["users", "{identity}"]')
+    try:
+        scope = check_scope(value)
+    except ConfigError as error:
+        raise ConfigError(f"{file}: {error}") from error
+    if names_caller(scope) and not document.get("auth"):
+        expected = "auth beside it: without, nobody is known and every call would be refused"
+        raise mistake(file, "store.scope", value, expected)
+    return scope
 
 
 def read_index(file: str, value: Mapping[str, Any] | None) -> Mapping[str, Any] | None:

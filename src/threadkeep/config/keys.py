@@ -87,9 +87,9 @@ KEYS: Mapping[str, Key] = {
         "served", "How a query ranks: `vector`, `text`, `hybrid` or `auto` (`vector`)."
     ),
     "store.scope": Key(
-        "refused",
-        "items cannot be kept apart by scope yet, so all callers would share them",
-        "Remove the key if that is wanted",
+        "served",
+        'Labels that every namespace lies below, e.g. `["users", "{identity}"]`: over HTTP and '
+        "inside graphs, each caller has a memory of their own.",
     ),
     "store.adapter": Key(
         "served",

@@ -12,7 +12,7 @@ from dotenv import dotenv_values
 
 from threadkeep.config import sections
 from threadkeep.config.explain import mistake, nearest, refused
-from threadkeep.config.item_index import ADAPTED, read_adapter, read_index
+from threadkeep.config.item_index import ADAPTED, read_adapter, read_index, read_scope
 from threadkeep.config.keys import KEYS, Key
 from threadkeep.config.sections import Checkpointer, Headers
 from threadkeep.errors import ConfigError
@@ -49,6 +49,7 @@ class Project:
         import_paths: Folders that belong on the import path, the project's own first.
         environment: What its ``env`` gives; the process's environment wins over it.
         item_ttl: ``default_ttl`` and ``refresh_on_read`` of long-term items.
+        store_scope: The labels of ``store.scope``; none without it.
         store_adapter: What ``store.adapter`` names, or ``None``.
         item_index: The settings of ``store.index``, or ``None``.
         sweep_seconds: How often expired items are deleted.
@@ -68,6 +69,7 @@ class Project:
     import_paths: tuple[Path, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
     item_ttl: Mapping[str, Any] = field(default_factory=dict)
+    store_scope: tuple[str, ...] = ()
     store_adapter: str | None = None
     item_index: Mapping[str, Any] | None = None
     sweep_seconds: float = SWEEP_SECONDS
@@ -104,6 +106,7 @@ def read_project(path: Path) -> Project:
         environment=_environment(name, folder, document.get("env", {})),
         item_ttl=_item_ttl(name, ttl),
         store_adapter=adapter,
+        store_scope=read_scope(name, document),
         item_index=read_index(name, (document.get("store") or {}).get("index")),
         sweep_seconds=_minutes(name, "sweep_interval_minutes", ttl, SWEEP_SECONDS / 60) * 60,
         cors=_cors(name, http.get("cors")),

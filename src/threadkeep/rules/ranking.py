@@ -2,10 +2,12 @@
 
 Two rankings of the same items, by vectors and by words, have scores that cannot be compared. Their
 places can: an item's fused score is the sum of ``1 / (FUSION + place)`` over the rankings that hold
-it, places counted from 1 (reciprocal rank fusion). Only the first ``depth`` places count.
+it, places counted from 1 (reciprocal rank fusion). Only the first ``depth`` places count. By words
+many items are nearly alike (all that hold a name): those whose scores are within ``ALIKE`` of the
+best one share its place, so that what is chance does not outweigh the vectors.
 """
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -13,6 +15,7 @@ from threadkeep.model.items import Namespace
 from threadkeep.rules.vectors import SCORE_DIGITS
 
 FUSION = 60  # flattens the first places; the usual choice, and 10 to 100 rank nearly alike
+ALIKE = 0.25  # of a score by words; measured by benchmarks/memory.py, see docs/memory.md
 DEPTH = 200  # places that are fused at least
 
 IdT = TypeVar("IdT", bound=Hashable)
@@ -38,19 +41,26 @@ def ranked(matches: Iterable[Match[IdT]]) -> list[Match[IdT]]:
     return sorted(matches, key=lambda match: (-_rounded(match), match.namespace, match.key))
 
 
-def fused(rankings: Sequence[Sequence[Match[IdT]]]) -> list[Match[IdT]]:
-    """Return several rankings as one, see the module; one alone stays as it is."""
-    if len(rankings) == 1:
-        return list(rankings[0])
+def fused(by_vector: Sequence[Match[IdT]], by_words: Sequence[Match[IdT]]) -> list[Match[IdT]]:
+    """Return two rankings, each best first, as one; see the module."""
     scores: dict[IdT, float] = {}
-    first: dict[IdT, Match[IdT]] = {}
-    for ranking in rankings:
-        for place, match in enumerate(ranking, start=1):
-            scores[match.id] = scores.get(match.id, 0.0) + 1 / (FUSION + place)
-            first.setdefault(match.id, match)
+    held: dict[IdT, Match[IdT]] = {}
+    placed = [*enumerate(by_vector, start=1), *_places(by_words)]
+    for place, match in placed:
+        scores[match.id] = scores.get(match.id, 0.0) + 1 / (FUSION + place)
+        held.setdefault(match.id, match)
     return ranked(
-        Match(match.id, match.namespace, match.key, scores[match.id]) for match in first.values()
+        Match(match.id, match.namespace, match.key, scores[match.id]) for match in held.values()
     )
+
+
+def _places(by_words: Sequence[Match[IdT]]) -> Iterator[tuple[int, Match[IdT]]]:
+    """Yield the place of each match; those alike share the first one's."""
+    first, shared = 0.0, 1
+    for place, match in enumerate(by_words, start=1):
+        if place == 1 or match.score < first * (1 - ALIKE):
+            first, shared = match.score, place
+        yield shared, match
 
 
 def depth_of(end: int, *, is_fused: bool) -> int:

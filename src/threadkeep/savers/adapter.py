@@ -2,7 +2,7 @@
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, cast
 
@@ -37,6 +37,7 @@ async def adapted(
     named: str,
     ttl: Mapping[str, Any] | None = None,
     max_page_size: int = MAX_PAGE_SIZE,
+    scope: Sequence[str] = (),
 ) -> AsyncIterator[tuple[ItemStore, ItemRepo]]:
     """Open what is brought along as a store with our rules, and yield its repo beside it.
 
@@ -46,6 +47,7 @@ async def adapted(
         named: What it is called in a message.
         ttl: ``default_ttl`` and ``refresh_on_read``, where lifetimes are configured.
         max_page_size: The largest page, in rows.
+        scope: See ``ItemStore``.
 
     Raises:
         ConfigError: It is neither; names the method that is missing. Or it cannot do what ``ttl``
@@ -54,6 +56,8 @@ async def adapted(
     async with AsyncExitStack() as stack:
         found = await _opened(stack, brought, named)
         if isinstance(found, ItemStore):
+            if scope:
+                raise ConfigError(f"store.scope: {named} is an ItemStore; make it with the scope")
             yield found, found.items
             return
         holder: ItemHolder
@@ -61,11 +65,11 @@ async def adapted(
             _check_shape(found, BASE_STORE, "BaseStore", named)
             _check_ttl(found, ttl, named)
             holder = AdaptedItems(cast(BaseStore, found), max_page_size=max_page_size)
-            store = ItemStore(holder, ttl=cast(Any, ttl), ranks=OwnRanking())
+            store = ItemStore(holder, ttl=cast(Any, ttl), ranks=OwnRanking(), scope=scope)
         else:
             _check_shape(found, REPO, "ItemRepo", named)
             holder = Holder(found, max_page_size=max_page_size)
-            store = ItemStore(holder, ttl=cast(Any, ttl))
+            store = ItemStore(holder, ttl=cast(Any, ttl), scope=scope)
         yield store, holder.items
 
 

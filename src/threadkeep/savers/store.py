@@ -30,9 +30,12 @@ from langgraph.store.base import (
 )
 
 from threadkeep.errors import ConfigError, InvalidRequestError, StorageError
+from threadkeep.model.identity import current_user
 from threadkeep.model.item_index import IndexProgress
+from threadkeep.model.items import Namespace
 from threadkeep.ports.drivers import Driver, open_driver
 from threadkeep.ports.resources import ItemHolder, ItemRepo
+from threadkeep.rules.scoping import check_scope, scope_of
 from threadkeep.savers.indexing import Indexing, Mode, Ranks, indexing_of, reembed
 from threadkeep.savers.loop import LoopThread, hop, post, running_loop
 from threadkeep.savers.store_operations import ModeSearchOp, run
@@ -54,6 +57,7 @@ class ItemStore(BaseStore):
         "_loop",
         "_process",
         "_resources",
+        "_scope",
         "_thread",
         "_url",
         "ttl_config",
@@ -70,6 +74,7 @@ class ItemStore(BaseStore):
         ttl: TTLConfig | None = None,
         folder: Path | None = None,
         ranks: Ranks | None = None,
+        scope: Sequence[str] = (),
     ) -> None:
         """Take an open resource store, or an address to open at the first use.
 
@@ -85,6 +90,8 @@ class ItemStore(BaseStore):
             folder: What the path of ``index["embed"]`` is relative to; else the working directory.
 
             ranks: An index that is made already, instead of ``index``.
+            scope: Labels that every namespace lies below, and no caller sees: ``{identity}`` or
+                another field in braces is the authenticated caller's (``rules.scoping``).
 
         Raises:
             ConfigError: Neither or both of ``resources`` and ``url``, or a wrong ``index`` or
@@ -93,6 +100,7 @@ class ItemStore(BaseStore):
         if (resources is None) == (url is None):
             raise ConfigError("ItemStore: give an open resource store or an address, not both")
         self.ttl_config = _checked_ttl(ttl)
+        self._scope = check_scope(scope) if scope else ()
         self._indexing: Ranks | None = ranks or indexing_of(index, folder=folder)
         self._resources = resources
         self._url = url
@@ -170,20 +178,23 @@ class ItemStore(BaseStore):
         Raises:
             InvalidRequestError: Called on the event loop that serves the store, or an operation
                 is wrong.
+            UnauthenticatedError: The store has a scope, and nobody is authenticated.
             StorageError: The store is closed, or its backend failed.
         """
         operations = list(ops)
+        scope = scope_of(self._scope, current_user.get())  # of whoever calls, on this thread
         resources, loop = self._opened()
         _refuse_own_loop(loop, _verb(operations))
-        return post(loop, self._run(resources, operations))
+        return post(loop, self._run(resources, operations, scope))
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """Do several operations in one transaction; see ``batch``."""
         operations = list(ops)
+        scope = scope_of(self._scope, current_user.get())
         if self._url is not None and self._driver is None:
             await self.asetup()
         resources, loop = self._opened()
-        return await hop(loop, self._run(resources, operations))
+        return await hop(loop, self._run(resources, operations, scope))
 
     def search(
         self,
@@ -273,10 +284,12 @@ class ItemStore(BaseStore):
         if self._indexing is not None:
             await self._indexing.use(resources.items)
 
-    async def _run(self, resources: ItemHolder, operations: Sequence[Op]) -> list[Result]:
+    async def _run(
+        self, resources: ItemHolder, operations: Sequence[Op], scope: Namespace
+    ) -> list[Result]:
         if self._indexing is not None:
             await self._indexing.use(resources.items)
-        return await run(resources, operations, self._indexing)
+        return await run(resources, operations, self._indexing, scope)
 
     def _opened(self, *, prepared: bool = True) -> tuple[ItemHolder, asyncio.AbstractEventLoop]:
         """Return the resource store and its loop, opening and setting up an address once."""

@@ -28,6 +28,7 @@ from threadkeep.model.items import (
     PutItem,
 )
 from threadkeep.ports.resources import ItemHolder
+from threadkeep.rules.scoping import scoped, unscoped
 from threadkeep.savers.indexing import Mode, Ranks, check_mode
 
 
@@ -45,28 +46,33 @@ class ModeSearchOp(SearchOp):
 
 
 async def run(
-    resources: ItemHolder, operations: Sequence[Op], indexing: Ranks | None
+    resources: ItemHolder, operations: Sequence[Op], indexing: Ranks | None, scope: Namespace
 ) -> list[Result]:
     """Do operations in one transaction, and return LangGraph's answers.
+
+    Args:
+        scope: The labels that all namespaces lie below, of which the caller sees nothing.
 
     Raises:
         InvalidRequestError: An operation is wrong.
         UnavailableError: The embedder failed; nothing was done.
     """
     plain = [_operation(op) for op in operations]
+    if scope:
+        plain = [scoped(each, scope) for each in plain]
     if indexing is not None:
         plain = await _indexed(indexing, operations, plain)
     results = list(await resources.items.apply(plain))
     for place, (op, result) in enumerate(zip(operations, results, strict=True)):
         match op:
             case GetOp():
-                results[place] = None if result is None else _item(result)
+                results[place] = None if result is None else _item(unscoped(result, scope))
             case SearchOp():
                 query: Any = plain[place]
                 found = await _rest(resources, query, list(result))
-                results[place] = [_search_item(item) for item in found]
+                results[place] = [_search_item(unscoped(item, scope)) for item in found]
             case ListNamespacesOp():
-                results[place] = [tuple(namespace) for namespace in result]
+                results[place] = [tuple(namespace[len(scope) :]) for namespace in result]
             case _:
                 results[place] = None
     return results

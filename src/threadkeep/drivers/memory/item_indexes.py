@@ -152,8 +152,10 @@ class ItemIndexes:
             found = _by_words(query.text, held)
             rankings.append(found[:depth])
             totals.append(len(found))
-        best = fused(rankings)
-        return best, len(best) if is_fused else totals[0]
+        if not is_fused:
+            return rankings[0], totals[0]
+        best = fused(*rankings)
+        return best, len(best)
 
     def _retire_others(self) -> None:
         for each in self.all:

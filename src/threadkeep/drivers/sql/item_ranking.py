@@ -227,7 +227,7 @@ class ItemRanking:
                 rows = yield All("rank_items_by_words", {**bound, "depth": depth}, where.text)
             rankings.append([_match(row) for row in rows])
             count = "count_items_by_words"
-        best = fused(rankings)
+        best = fused(*rankings) if is_fused else rankings[0]
         if is_fused or not is_counted or len(best) < depth or not best:
             return best, len(best)
         counted = yield One(count, bound, where.text)
@@ -250,6 +250,7 @@ class ItemRanking:
     ) -> Work[int]:
         bag = self._bag(index, entry.namespace, entry.key, entry.updated_at)
         yield Run("unmark_item_indexed", bag)
+        yield Run("remove_item_text", bag)  # as another index made it
         marked: int = yield from self._hold(bag | {"paths": None}, passages)
         return marked
 
@@ -261,7 +262,6 @@ class ItemRanking:
         if vectors:
             bags = [{**bag, "vector": self._ranker.vector(vector)} for vector in vectors]
             yield Run("put_item_vector", bags)
-        yield Run("remove_item_text", bag)
         text = words.joined([each.text for each in passages])
         if text:
             yield Run("put_item_text", {**bag, "text": text})
