@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import psycopg
 
-from threadkeep.drivers.postgres.database import _drive
+from threadkeep.drivers.postgres.driving import drive
 from threadkeep.drivers.postgres.queries import Operation
 
 T = TypeVar("T")
@@ -88,4 +88,4 @@ class Race:
 
     def hold(self, operation: Operation[T]) -> T:
         """Run an operation as far as its commit: what it locked stays locked."""
-        return _drive(self._holder, operation.unit())
+        return drive(self._holder, operation.unit())

@@ -65,6 +65,12 @@ class TestSqliteStaging(StagingSuite):
         return AsyncSqliteDocumentStore(SqliteDatabase(Address(tmp_path / "d.db")))
 
 
+class TestPostgresStaging(StagingSuite):
+    @pytest.fixture
+    def store(self, postgres_module_url: str) -> StagingDocumentStore:
+        return AsyncPostgresDocumentStore(PostgresDatabase(parse(postgres_module_url, {})))
+
+
 class TestPostgres(DocumentStoreSuite):
     @pytest.fixture
     def store(self, postgres_module_url: str) -> AsyncDocumentStore:

@@ -1,5 +1,6 @@
 """What a process was doing to a thread when it was killed: one function for each method."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -28,7 +29,7 @@ def open_storage(url: str) -> Driver:
 
 
 def open_saver(driver: Driver) -> DocumentCheckpointSaver:
-    return DocumentCheckpointSaver(driver.documents())
+    return DocumentCheckpointSaver(driver.documents(), async_documents=driver.async_documents())
 
 
 def make_thread(saver: DocumentCheckpointSaver, thread_id: str) -> None:
@@ -58,6 +59,21 @@ def _put(saver: DocumentCheckpointSaver, thread_id: str, *, text: str = "more") 
     made = checkpoint(values, versions, id=NEW_ID)
     said: Any = {"source": "loop", "step": STEPS, "parents": {}}
     saver.put(_head(saver, thread_id), made, said, versions)
+
+
+def _staged_put(saver: DocumentCheckpointSaver, thread_id: str) -> None:
+    async def put() -> None:
+        head = await saver.aget_tuple(at(thread_id))
+        assert head is not None
+        values = {"m": [*conversation(STEPS), HumanMessage("more", id="new")], "n": STEPS}
+        versions: dict[str, Any] = {"m": STEPS + 1, "n": STEPS + 1}
+        made = checkpoint(values, versions, id=NEW_ID)
+        said: Any = {"source": "loop", "step": STEPS, "parents": {}}
+        staged = saver.staged()
+        await staged.aput(head.config, made, said, versions)
+        await staged.flush()
+
+    asyncio.run(put())
 
 
 def _put_large(saver: DocumentCheckpointSaver, thread_id: str) -> None:
@@ -100,6 +116,7 @@ def _copy_thread(saver: DocumentCheckpointSaver, thread_id: str) -> None:
 
 SCENES: Mapping[str, Callable[[DocumentCheckpointSaver, str], None]] = {
     "put": _put,
+    "staged put": _staged_put,
     "put of several batches": _put_large,
     "put of a stored id": _put_over,
     "put_writes": _put_writes,

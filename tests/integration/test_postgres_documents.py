@@ -254,7 +254,7 @@ async def test_a_caller_that_stops_waiting_leaves_a_usable_store(
         holder.rollback()
         done = await asyncio.gather(*waiting, return_exceptions=True)
     assert [isinstance(each, asyncio.CancelledError) for each in done] == [True, False] * 5
-    assert await store.count(SCOPE, Find(ITEMS)) == 6
+    assert await store.count(SCOPE, Find(ITEMS)) == 11, "what was handed over is written"
     await store.close()
 
 

@@ -326,17 +326,19 @@ async def updated(connection: psycopg.AsyncConnection[Any]) -> dict[str, tuple[i
 
 async def test_a_commit_that_may_be_lost_is_said(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async with opened(url, 1) as (store,):
-        commit = psycopg.AsyncTransaction.__aexit__
+        commit = psycopg.Transaction.__exit__
 
-        async def lost(self: Any, *raised: Any) -> Any:
-            await commit(self, *raised)
+        def lost(self: Any, *raised: Any) -> Any:
+            commit(self, *raised)
             raise psycopg.OperationalError("server closed the connection unexpectedly")
 
-        monkeypatch.setattr(psycopg.AsyncTransaction, "__aexit__", lost)
-        with pytest.raises(UnavailableError, match="may be done or not"):
-            await store.threads.create(NewThread("t", {}))
+        monkeypatch.setattr(psycopg.Transaction, "__exit__", lost)
+        creations = [store.threads.create(NewThread(name, {})) for name in ("t", "u", "v")]
+        for said in await asyncio.gather(*creations, return_exceptions=True):
+            assert isinstance(said, UnavailableError)
+            assert "may be done or not" in str(said)
         monkeypatch.undo()
-        assert await store.threads.get("t") is not None
+        assert [await store.threads.get(name) is not None for name in ("t", "u", "v")] == [True] * 3
 
 
 async def test_a_connection_lost_before_the_commit_is_made_anew(url: str) -> None:

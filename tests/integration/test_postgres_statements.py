@@ -12,8 +12,7 @@ from langgraph.checkpoint.base import empty_checkpoint
 from benchmarks import chat
 from tests.postgres_savers import opened_saver
 from threadkeep import DocumentCheckpointSaver
-from threadkeep.drivers.postgres import database as databases
-from threadkeep.drivers.postgres import document_reads, whole_threads
+from threadkeep.drivers.postgres import document_reads, driving, whole_threads
 from threadkeep.drivers.postgres.address import parse
 from threadkeep.drivers.postgres.database import PACKAGE, PostgresDatabase
 from threadkeep.drivers.postgres.documents import PostgresDocumentStore
@@ -68,7 +67,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         texts.append(query.text)
         return numbered(query)
 
-    monkeypatch.setattr(databases, "numbered", noting)
+    monkeypatch.setattr(driving, "numbered", noting)
     return texts
 
 
@@ -193,7 +192,7 @@ def test_a_reply_is_cut_by_the_server(
     linked = [item(100 + n, b"x" * PART_BYTES, refs=[address(101 + n)]) for n in range(20)]
     store.insert(SCOPE, Batch([*parts, *linked]))
     replies: list[int] = []
-    drive = databases._drive
+    drive = driving.drive
 
     def measuring(connection: Any, unit: Any) -> Any:
         execute = connection.execute
@@ -213,7 +212,7 @@ def test_a_reply_is_cut_by_the_server(
             patch.setattr(connection, "execute", noting)
             return drive(connection, unit)
 
-    monkeypatch.setattr(databases, "_drive", measuring)
+    monkeypatch.setattr(driving, "drive", measuring)
     store.fetch(SCOPE, THREAD, [address(number) for number in range(20)])
     store.fetch(SCOPE, THREAD, [address(100)], nodes=True)
     store.find(SCOPE, Find(parts[0].collection))

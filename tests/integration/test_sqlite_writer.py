@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from threadkeep.drivers.sqlite import writer
+from threadkeep.drivers.sql import jobs
 from threadkeep.drivers.sqlite.address import Address
 from threadkeep.drivers.sqlite.database import SqliteDatabase
 from threadkeep.drivers.sqlite.documents import AsyncSqliteDocumentStore, SqliteDocumentStore
@@ -120,7 +120,7 @@ async def test_more_than_a_bound_of_waiting_writes_is_refused(
     blocking: SqliteDocumentStore,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(writer, "MAX_WAITING", 3)
+    monkeypatch.setattr(jobs, "MAX_WAITING", 3)
     for number in range(3):
         awaiting.stage(SCOPE, Batch([item(number)]), within_seconds=NEVER_SECONDS)
     with pytest.raises(UnavailableError, match="waiting"):

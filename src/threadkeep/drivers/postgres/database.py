@@ -1,8 +1,10 @@
 """One PostgreSQL database: runs operations for blocking and awaiting callers, and migrates it.
 
-Statements run in autocommit, each its own transaction. Where the connection was lost, or the server
-undid the statement for a conflict, the operation runs again: each is made so that doing it twice
-leaves what doing it once does, or says that it is not.
+What awaiting callers write goes through the process's one writer (``writer.py``), which commits
+together what waits together; reads, and what blocking callers write, see what was staged before.
+Other statements run in autocommit, each its own transaction. Where the connection was lost, or the
+server undid the statement for a conflict, the operation runs again: each is made so that doing it
+twice leaves what doing it once does, or says that it is not.
 """
 
 import asyncio
@@ -12,15 +14,17 @@ from contextlib import closing, contextmanager, suppress
 from typing import Any, TypeVar
 
 import psycopg
-from psycopg import AsyncConnection, AsyncCursor, Connection, Cursor, IsolationLevel
-from psycopg.pq import TransactionStatus
+from psycopg import AsyncConnection, Connection
 
 from threadkeep.drivers.postgres.address import Address
+from threadkeep.drivers.postgres.driving import arun_on, run_on
 from threadkeep.drivers.postgres.failures import is_conflict, is_lost, translated
 from threadkeep.drivers.postgres.migrating import Migrating, Step
 from threadkeep.drivers.postgres.pools import Pools, aconnect, connect
-from threadkeep.drivers.postgres.queries import Operation, Query, Unit, numbered
+from threadkeep.drivers.postgres.queries import Operation, Unit
+from threadkeep.drivers.postgres.writer import Writer, nothing
 from threadkeep.drivers.sql import statements
+from threadkeep.drivers.sql.jobs import Submitted
 from threadkeep.errors import UnavailableError
 
 T = TypeVar("T")
@@ -30,6 +34,8 @@ PACKAGE = "threadkeep.drivers.postgres"
 ATTEMPTS = 5  # of one operation
 SETUP_SECONDS = 120.0  # for another process that migrates
 POLL_SECONDS = 0.05  # between attempts to take the lock
+
+NOTHING: Operation[None] = Operation("catch up", nothing)
 
 
 class PostgresDatabase:
@@ -41,6 +47,7 @@ class PostgresDatabase:
         files = ("ledger.sql", "setup.sql", "direct.sql")
         texts = {name: text for file in files for name, text in self.load(file).items()}
         self._migrating = Migrating(address, texts)
+        self._writer = Writer(self._pools, self._run)
 
     @property
     def prefix(self) -> str:
@@ -52,25 +59,49 @@ class PostgresDatabase:
         return statements.load(package, filename, schema=self._address.prefix)
 
     def run(self, operation: Operation[T]) -> T:
-        """Run an operation on the calling thread."""
+        """Run an operation on the calling thread, after all that was staged."""
+        self._pools.check_usable()
+        if self._writer.has_staged:
+            self._writer.catch_up()
+        return self._run(operation)
+
+    async def arun(self, operation: Operation[T]) -> T:
+        """Run an operation on the running loop, after all that was staged."""
+        self._pools.check_usable()
+        if self._writer.has_staged:
+            await self._writer.submit(NOTHING).future
+        return await self._arun(operation)
+
+    async def write(self, operation: Operation[T]) -> T:
+        """Run an operation with what else waits to be written, in one transaction.
+
+        It is done also when the caller stops waiting.
+        """
+        written: T = await self._writer.submit(operation).future
+        return written
+
+    def stage(self, operation: Operation[T], *, within_seconds: float) -> Submitted[T]:
+        """Hand an operation over that commits within a time, or with what is handed over next."""
+        return self._writer.stage(operation, within_seconds=within_seconds)
+
+    def _run(self, operation: Operation[T]) -> T:
         for attempt in range(1, ATTEMPTS + 1):
             pool = self._pools.blocking()
             try:
                 with pool.connection() as connection:
-                    return _run_on(connection, operation)
+                    return run_on(connection, operation)
             except psycopg.Error as error:
                 self._check_attempt(error, operation.what, attempt)
                 if is_lost(error):
                     pool.drop_idle()
         raise AssertionError("unreachable")
 
-    async def arun(self, operation: Operation[T]) -> T:
-        """Run an operation on the running loop."""
+    async def _arun(self, operation: Operation[T]) -> T:
         for attempt in range(1, ATTEMPTS + 1):
             pool = self._pools.awaiting()
             try:
                 async with pool.connection() as connection:
-                    return await _arun_on(connection, operation)
+                    return await arun_on(connection, operation)
             except psycopg.Error as error:
                 self._check_attempt(error, operation.what, attempt)
                 if is_lost(error):
@@ -99,7 +130,7 @@ class PostgresDatabase:
             self._migrate_on(connection)
             if prepare is not None and self._address.direct == self._address.conninfo:
                 with suppress(psycopg.Error):  # who migrates may not be one who reads
-                    _run_on(connection, Operation("prepare", prepare))
+                    run_on(connection, Operation("prepare", prepare))
         except BaseException:
             connection.close()
             raise
@@ -113,7 +144,7 @@ class PostgresDatabase:
             await self._amigrate_on(connection)
             if prepare is not None and self._address.direct == self._address.conninfo:
                 with suppress(psycopg.Error):
-                    await _arun_on(connection, Operation("prepare", prepare))
+                    await arun_on(connection, Operation("prepare", prepare))
         except BaseException:
             await connection.close()
             raise
@@ -129,19 +160,21 @@ class PostgresDatabase:
         return Operation("setup", self._migrating.advance, atomic=True)
 
     def close(self) -> None:
-        """Close all connections; idempotent."""
+        """Commit what was staged, and close all connections; idempotent."""
+        self._writer.close()
         self._pools.close()
 
     async def aclose(self) -> None:
         """Do the same for an awaiting caller."""
+        await asyncio.to_thread(self._writer.close)
         await self._pools.aclose()
 
     def _migrate_on(self, connection: Connection[Any]) -> None:
         deadline = time.monotonic() + SETUP_SECONDS
         try:
-            step = _run_on(connection, Operation("setup", self._migrating.look))
+            step = run_on(connection, Operation("setup", self._migrating.look))
             while step is not Step.DONE:
-                step = _run_on(connection, self._next(step, connection))
+                step = run_on(connection, self._next(step, connection))
                 if step is Step.BUSY:
                     _check_deadline(deadline)
                     time.sleep(POLL_SECONDS)
@@ -151,9 +184,9 @@ class PostgresDatabase:
     async def _amigrate_on(self, connection: AsyncConnection[Any]) -> None:
         deadline = time.monotonic() + SETUP_SECONDS
         try:
-            step = await _arun_on(connection, Operation("setup", self._migrating.look))
+            step = await arun_on(connection, Operation("setup", self._migrating.look))
             while step is not Step.DONE:
-                step = await _arun_on(connection, self._next(step, connection))
+                step = await arun_on(connection, self._next(step, connection))
                 if step is Step.BUSY:
                     _check_deadline(deadline)
                     await asyncio.sleep(POLL_SECONDS)
@@ -172,85 +205,3 @@ def _check_deadline(deadline: float) -> None:
         raise UnavailableError(
             f"postgresql: setup waited {SETUP_SECONDS:g} s for another process that migrates"
         )
-
-
-def _is_idle(connection: AsyncConnection[Any]) -> bool:
-    idle = TransactionStatus.IDLE
-    return not connection.closed and connection.info.transaction_status == idle
-
-
-def _run_on(connection: Connection[Any], operation: Operation[T]) -> T:
-    if not operation.atomic:
-        return _drive(connection, operation.unit())
-    with connection.transaction():
-        return _drive(connection, operation.unit())
-
-
-async def _arun_on(connection: AsyncConnection[Any], operation: Operation[T]) -> T:
-    if not operation.atomic:
-        return await _adrive(connection, operation.unit())
-    if operation.is_snapshot:
-        return await _aread_on(connection, operation)
-    is_committing = False
-    try:
-        async with connection.transaction():
-            result = await _adrive(connection, operation.unit())
-            is_committing = True
-        return result
-    except psycopg.Error as error:
-        if is_committing and is_lost(error) and not operation.is_repeatable:
-            raise UnavailableError(
-                f"postgresql: the connection was lost while {operation.what} was committed; it "
-                "may be done or not"
-            ) from error
-        raise
-
-
-async def _aread_on(connection: AsyncConnection[Any], operation: Operation[T]) -> T:
-    # Both settings are the client's: they only change the words that begin the transaction.
-    await connection.set_isolation_level(IsolationLevel.REPEATABLE_READ)
-    await connection.set_read_only(True)
-    try:
-        async with connection.transaction():
-            return await _adrive(connection, operation.unit())
-    finally:
-        if _is_idle(connection):
-            await connection.set_isolation_level(IsolationLevel.READ_COMMITTED)
-            await connection.set_read_only(None)
-
-
-def _drive(connection: Connection[Any], unit: Unit[T]) -> T:
-    rows: Any = None
-    while True:
-        try:
-            query = unit.send(rows)
-        except StopIteration as done:
-            result: T = done.value
-            return result
-        text, values = numbered(query)
-        # A script of several statements cannot be answered in binary.
-        cursor = connection.execute(text, values, binary=values is not None)
-        rows = _answer(query, cursor, cursor.fetchall() if cursor.description else [])
-
-
-async def _adrive(connection: AsyncConnection[Any], unit: Unit[T]) -> T:
-    rows: Any = None
-    while True:
-        try:
-            query = unit.send(rows)
-        except StopIteration as done:
-            result: T = done.value
-            return result
-        text, values = numbered(query)
-        cursor = await connection.execute(text, values, binary=values is not None)
-        rows = _answer(query, cursor, await cursor.fetchall() if cursor.description else [])
-
-
-def _answer(query: Query, cursor: Cursor[Any] | AsyncCursor[Any], rows: list[Any]) -> Any:
-    """Return what the unit is sent."""
-    if query.answer == "count":
-        return cursor.rowcount
-    if query.answer == "named":
-        names = [column.name for column in cursor.description or ()]
-        return [dict(zip(names, row, strict=True)) for row in rows]
-    return rows

@@ -1,7 +1,8 @@
 """The document store in a PostgreSQL database: both faces, over the same operations."""
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from threadkeep.drivers.postgres import document_reads as reads
@@ -10,6 +11,7 @@ from threadkeep.drivers.postgres import whole_threads as whole
 from threadkeep.drivers.postgres.batch_statements import BatchStatements
 from threadkeep.drivers.postgres.database import PostgresDatabase
 from threadkeep.drivers.postgres.queries import Operation, Unit
+from threadkeep.drivers.sql.staged import StagedJob
 from threadkeep.model.uuid_times import ticks_of
 from threadkeep.ports.clock import Clock, SystemClock
 from threadkeep.ports.documents import (
@@ -24,6 +26,7 @@ from threadkeep.ports.documents import (
     Scope,
     Usage,
 )
+from threadkeep.ports.staging import Staged
 from threadkeep.rules.document_checks import (
     MAX_BODY_BYTES,
     check_batch,
@@ -220,8 +223,16 @@ class PostgresDocumentStore:
         self._database.close()
 
 
+def _following(after: Staged, unit: Callable[[], Unit[Inserted]]) -> Unit[Inserted]:
+    """Write a batch where the one it relies on is written; what that one raised is raised."""
+    before = after.so_far()
+    if before is None or not before.written:
+        return Inserted(written=False)
+    return (yield from unit())
+
+
 class AsyncPostgresDocumentStore:
-    """The awaiting face; it waits for the database and for nothing else."""
+    """The awaiting face, with staging; inserts join the shared writer's next transaction."""
 
     def __init__(
         self,
@@ -244,7 +255,16 @@ class AsyncPostgresDocumentStore:
 
     async def insert(self, scope: Scope, batch: Batch) -> Inserted:
         """See ``DocumentStore.insert``."""
-        return await self._database.arun(self._documents.insert(scope, batch))
+        return await self._database.write(self._documents.insert(scope, batch))
+
+    def stage(
+        self, scope: Scope, batch: Batch, *, within_seconds: float, after: Staged | None = None
+    ) -> Staged:
+        """See ``StagingDocumentStore.stage``."""
+        operation = self._documents.insert(scope, batch)
+        if after is not None:
+            operation = replace(operation, unit=partial(_following, after, operation.unit))
+        return StagedJob(self._database.stage(operation, within_seconds=within_seconds))
 
     async def fetch(
         self, scope: Scope, thread_id: str, refs: Sequence[bytes], *, nodes: bool = False

@@ -10,9 +10,10 @@ from threadkeep.drivers.postgres.documents import (
 )
 from threadkeep.drivers.postgres.resources import PostgresResourceStore
 from threadkeep.drivers.postgres.transfer import PostgresTransfer
-from threadkeep.ports.documents import AsyncDocumentStore, DocumentStore
+from threadkeep.ports.documents import DocumentStore
 from threadkeep.ports.drivers import Driver, DriverOptions
 from threadkeep.ports.resources import ResourceStore
+from threadkeep.ports.staging import StagingDocumentStore
 from threadkeep.ports.transfer import Transfer
 
 
@@ -30,7 +31,7 @@ class PostgresDriver:
         """See ``Driver.documents``."""
         return self._documents
 
-    def async_documents(self) -> AsyncDocumentStore:
+    def async_documents(self) -> StagingDocumentStore:
         """See ``Driver.async_documents``."""
         return self._async_documents
 

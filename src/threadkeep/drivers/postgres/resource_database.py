@@ -114,7 +114,7 @@ class PostgresResourceDatabase:
         """
         unit = partial(self._unit, work)
         operation = Operation("write", unit, atomic=True, is_repeatable=False)
-        return await self._database.arun(operation)
+        return await self._database.write(operation)
 
     def _unit(self, work: Callable[[], Work[T]]) -> Unit[T]:
         steps = work()

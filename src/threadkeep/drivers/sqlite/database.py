@@ -17,10 +17,11 @@ from typing import TypeVar
 
 from threadkeep.drivers.sql import migrate, statements
 from threadkeep.drivers.sql.database import Work
+from threadkeep.drivers.sql.jobs import Submitted
 from threadkeep.drivers.sqlite.address import Address
 from threadkeep.drivers.sqlite.scripts import split
 from threadkeep.drivers.sqlite.sessions import Session, open_reader, open_writer
-from threadkeep.drivers.sqlite.writer import Submitted, Writer
+from threadkeep.drivers.sqlite.writer import Write, Writer
 
 T = TypeVar("T")
 
@@ -90,7 +91,8 @@ class SqliteDatabase:
 
     def write_now(self, work: Callable[[Session], T], *, scrub: bool = False) -> T:
         """Run a unit in a transaction, on the calling thread, after all that was handed over."""
-        return self._writer.run(work, scrub=scrub)
+        written: T = self._writer.run(Write(work, scrub))
+        return written
 
     async def read_soon(self, work: Callable[[Session], T]) -> T:
         """Run a unit that only reads, on a reader thread and one snapshot."""
@@ -105,11 +107,12 @@ class SqliteDatabase:
 
     async def write_soon(self, work: Callable[[Session], T], *, scrub: bool = False) -> T:
         """Run a unit in a transaction; it is done also when the caller stops waiting."""
-        return await self._writer.submit(work, scrub=scrub).future
+        written: T = await self._writer.submit(Write(work, scrub)).future
+        return written
 
     def stage(self, work: Callable[[Session], T], *, within_seconds: float) -> Submitted[T]:
         """Hand a unit over that commits within a time, or with what is handed over next."""
-        return self._writer.submit(work, within_seconds=within_seconds)
+        return self._writer.submit(Write(work), within_seconds=within_seconds)
 
     async def read(self, work: Callable[[], Work[T]]) -> T:
         """See ``Database.read``."""

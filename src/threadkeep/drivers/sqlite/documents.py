@@ -1,16 +1,15 @@
 """The document store in a SQLite file: both faces, over one database and one writer."""
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
+from threadkeep.drivers.sql.staged import StagedJob
 from threadkeep.drivers.sqlite import document_reads as reads
 from threadkeep.drivers.sqlite import document_threads as whole
 from threadkeep.drivers.sqlite import document_writes as writes
 from threadkeep.drivers.sqlite.database import SqliteDatabase
 from threadkeep.drivers.sqlite.document_rows import pack_scope
 from threadkeep.drivers.sqlite.sessions import Session
-from threadkeep.drivers.sqlite.writer import Submitted
 from threadkeep.model.uuid_times import ticks_of
 from threadkeep.ports.clock import Clock, SystemClock
 from threadkeep.ports.documents import (
@@ -252,7 +251,7 @@ class AsyncSqliteDocumentStore:
         work: Callable[[Session], Inserted] = self._documents.insert(scope, batch) or _nothing
         if after is not None:
             work = partial(_following, after=after, work=work)
-        return _Staged(self._database.stage(work, within_seconds=within_seconds))
+        return StagedJob(self._database.stage(work, within_seconds=within_seconds))
 
     async def fetch(
         self, scope: Scope, thread_id: str, refs: Sequence[bytes], *, nodes: bool = False
@@ -308,30 +307,3 @@ class AsyncSqliteDocumentStore:
     async def close(self) -> None:
         """See ``DocumentStore.close``; closes the file for all that share it."""
         await self._database.close_soon()
-
-
-class _Staged:
-    """A batch in the writer's queue."""
-
-    def __init__(self, submitted: Submitted[Inserted]) -> None:
-        self._job = submitted.job
-        self._inserted = submitted.future
-        self._inserted.add_done_callback(_noticed)
-
-    async def committed(self) -> Inserted:
-        """See ``Staged.committed``; giving up waiting does not take the batch back."""
-        return await asyncio.shield(self._inserted)
-
-    def so_far(self) -> Inserted | None:
-        """See ``Staged.so_far``."""
-        return self._job.so_far()
-
-    def when_known(self, call: Callable[[], None]) -> None:
-        """See ``Staged.when_known``."""
-        self._inserted.add_done_callback(lambda _: call())
-
-
-def _noticed(inserted: "asyncio.Future[Inserted]") -> None:
-    """Take a failure for heard: whoever staged the batch may be gone by then."""
-    if not inserted.cancelled():
-        inserted.exception()
