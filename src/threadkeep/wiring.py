@@ -71,6 +71,7 @@ from threadkeep.services.firing import Firing
 from threadkeep.services.items import ItemService
 from threadkeep.services.runs import RunService
 from threadkeep.services.state import StateService
+from threadkeep.services.thread_events import ThreadEvents
 from threadkeep.services.threads import ThreadService
 from threadkeep.services.webhooks import WebhookPolicy, Webhooks
 
@@ -207,7 +208,8 @@ async def open_runtime(plan: Plan, *, on_graph: OnSettled | None = None) -> Asyn
             webhooks=webhooks,
             default_ttl_minutes=_lifetimes(project).default_minutes,
         )
-        services = _services(resources, graphs, runs, saver, store, _lifetimes(project))
+        events = ThreadEvents(runs, bus)
+        services = _services(resources, graphs, runs, events, saver, store, _lifetimes(project))
         await _ensure_assistants(resources, graphs)
         app = _app(services, settings, project)
         runtime = Runtime(
@@ -361,6 +363,7 @@ def _services(
     resources: ResourceStore,
     graphs: Graphs,
     runs: RunService,
+    events: ThreadEvents,
     saver: Saver,
     store: BaseStore,
     lifetimes: Lifetimes,
@@ -378,6 +381,7 @@ def _services(
         threads=threads,
         state=state,
         runs=runs,
+        thread_events=events,
         crons=CronService(resources, SystemClock()),
         items=ItemService(store),
     )

@@ -25,7 +25,8 @@ from threadkeep.model.runs import RunResult
 from threadkeep.model.threads import NewThread, Thread
 from threadkeep.ports.clock import Clock, SystemClock
 from threadkeep.ports.resources import ResourceStore
-from threadkeep.services.runs import RunService, RunStream
+from threadkeep.services.runs import RunService
+from threadkeep.services.streams import RunStream
 from threadkeep.services.webhooks import WebhookPolicy, Webhooks
 
 DEADLINE_SECONDS = 20.0

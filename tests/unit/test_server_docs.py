@@ -6,12 +6,14 @@ from pathlib import Path
 from threadkeep.server import bodies
 from threadkeep.server.errors import STATUS
 from threadkeep.server.routes import ROUTES
+from threadkeep.server.thread_streams import SUBSCRIPTION
 
 TEXT = (Path(__file__).parents[2] / "docs" / "http.md").read_text(encoding="utf-8")
 ROUTE = re.compile(r"^\| `([A-Z]+) (/[^`]*)` \|(.*)$", re.MULTILINE)
 ERROR_ROW = re.compile(r"^\| (\d{3}) \| ([^|]*) \|", re.MULTILINE)
 
 TABLES = {
+    "POST /threads/{thread_id}/stream/events": SUBSCRIPTION,
     "POST /assistants": bodies.ASSISTANT_CREATE,
     "PATCH /assistants/{assistant_id}": bodies.ASSISTANT_UPDATE,
     "POST /assistants/{assistant_id}/versions": bodies.VERSION_SEARCH,

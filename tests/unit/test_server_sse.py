@@ -19,7 +19,7 @@ from threadkeep.server.sse import (
     frame,
     parse_last_event_id,
 )
-from threadkeep.services.runs import RunStream
+from threadkeep.services.streams import RunStream
 
 pytestmark = pytest.mark.anyio
 NOW = datetime(2026, 1, 2, tzinfo=UTC)

@@ -6,8 +6,9 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp
+from starlette.websockets import WebSocket
 
 from threadkeep.model.identity import passed_headers
 from threadkeep.server import checks
@@ -15,7 +16,7 @@ from threadkeep.server.call import Call, Handler
 from threadkeep.server.errors import error_response
 from threadkeep.server.middleware import middleware, request_id_of
 from threadkeep.server.options import ServerOptions
-from threadkeep.server.routes import ROUTES, group_of
+from threadkeep.server.routes import ROUTES, SOCKETS, group_of
 from threadkeep.services.context import Services
 
 
@@ -35,6 +36,10 @@ def build_app(services: Services, options: ServerOptions) -> Starlette:
         routes=[
             Route(path, _endpoint(handlers, services, options), methods=list(handlers))
             for path, handlers in by_path.items()
+        ]
+        + [
+            WebSocketRoute(path, _socket(serve, services, options))
+            for path, serve in SOCKETS.items()
         ],
         middleware=middleware(max_body_bytes=options.max_body_bytes, cors=options.cors),
         exception_handlers={HTTPException: _no_such_route},
@@ -53,6 +58,21 @@ def _endpoint(
             return await handlers[method](Call(request, services, options))
         except Exception as error:
             return error_response(error, request_id_of(request.scope))
+
+    return endpoint
+
+
+def _socket(
+    serve: Callable[[WebSocket, Callable[[WebSocket], Call]], Awaitable[None]],
+    services: Services,
+    options: ServerOptions,
+) -> Callable[[WebSocket], Awaitable[None]]:
+    def call_of(websocket: WebSocket) -> Call:
+        asked = {**websocket.scope, "type": "http", "method": "GET"}
+        return Call(Request(asked), services, options)
+
+    async def endpoint(websocket: WebSocket) -> None:
+        await serve(websocket, call_of)
 
     return endpoint
 

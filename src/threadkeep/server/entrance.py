@@ -48,11 +48,9 @@ class Entrance:
             case "http" if _is_ok(scope) and not self._is_open():
                 self._begin()
                 await JSONResponse({"ok": True})(scope, receive, send)
-            case "http":
+            case "http" | "websocket":
                 app = await self._app()
                 await app(scope, receive, send)
-            case _:
-                await send(CLOSE_WEBSOCKET)
 
     async def open(self) -> Served:
         """Open what is served, once, and return it when it is open.

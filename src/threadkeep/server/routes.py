@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from threadkeep.server import assistants, crons, runs, store, system, threads
+from threadkeep.server import assistants, crons, runs, store, system, thread_streams, threads
 from threadkeep.server.call import Handler
 
 
@@ -15,7 +15,9 @@ class RouteEntry:
     handler: Handler
 
 
+SOCKETS = {"/threads/{thread_id}/stream/events": thread_streams.serve}
 ROUTES = (
+    RouteEntry("GET", "/", system.ok),
     RouteEntry("GET", "/ok", system.ok),
     RouteEntry("GET", "/info", system.info),
     RouteEntry("POST", "/assistants", assistants.create),
@@ -44,6 +46,9 @@ ROUTES = (
     RouteEntry("GET", "/threads/{thread_id}/state/{checkpoint_id}", threads.get_state_at),
     RouteEntry("GET", "/threads/{thread_id}/history", threads.get_history),
     RouteEntry("POST", "/threads/{thread_id}/history", threads.post_history),
+    RouteEntry("GET", "/threads/{thread_id}/stream", thread_streams.join),
+    RouteEntry("POST", "/threads/{thread_id}/stream/events", thread_streams.events),
+    RouteEntry("POST", "/threads/{thread_id}/commands", thread_streams.command),
     RouteEntry("GET", "/threads/{thread_id}/runs", runs.list_runs),
     RouteEntry("POST", "/threads/{thread_id}/runs", runs.create),
     RouteEntry("POST", "/threads/{thread_id}/runs/wait", runs.wait),

@@ -21,7 +21,7 @@ from threadkeep.server.sse import (
     parse_last_event_id,
 )
 from threadkeep.server.wire import JSON_TYPE, json_response, page_response
-from threadkeep.services.runs import RunStream
+from threadkeep.services.streams import RunStream
 
 ON_THREAD = "thread_id"  # the part of the path that stateless runs have not
 RUN_FIELD_NAMES = checks.one_of(*wire.RUN_SELECTED)
@@ -30,7 +30,7 @@ STREAM_MODE = checks.one_of(*STREAM_MODES)
 
 async def create(call: Call) -> ASGIApp:
     """Make a run and answer with its row."""
-    made = await call.services.runs.create(_request(call, await read_body(call.request)))
+    made = await call.services.runs.create(run_request(call, await read_body(call.request)))
     return json_response(wire.run(made), headers=_place(made))
 
 
@@ -39,14 +39,14 @@ async def create_batch(call: Call) -> ASGIApp:
     given = checks.list_of(checks.json_object, at_most=bodies.MAX_BATCH)(
         await read_body(call.request), "body"
     )
-    requests = [_request(call, each, path=f"body[{index}]") for index, each in enumerate(given)]
+    requests = [run_request(call, each, path=f"body[{index}]") for index, each in enumerate(given)]
     made = [await call.services.runs.create(request) for request in requests]
     return json_response([wire.run(each) for each in made])
 
 
 async def wait(call: Call) -> ASGIApp:
     """Make a run and answer with the values it ends with."""
-    request = _request(call, await read_body(call.request))
+    request = run_request(call, await read_body(call.request))
     begun: asyncio.Future[Run] = asyncio.get_running_loop().create_future()
     ending = asyncio.create_task(call.services.runs.wait(request, begun=begun.set_result))
     return await _end_of(call, ending, begun)
@@ -54,7 +54,7 @@ async def wait(call: Call) -> ASGIApp:
 
 async def stream(call: Call) -> ASGIApp:
     """Make a run and answer with its events."""
-    request = _request(call, await read_body(call.request))
+    request = run_request(call, await read_body(call.request))
     return _events(call, await call.services.runs.open_stream(request))
 
 
@@ -153,7 +153,7 @@ async def cancel_many(call: Call) -> ASGIApp:
     return Response(status_code=204)
 
 
-def _request(call: Call, given: Any, *, path: str = "") -> RunRequest:
+def run_request(call: Call, given: Any, *, path: str = "") -> RunRequest:
     """Check what a caller asks of a run.
 
     Args:

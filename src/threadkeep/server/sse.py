@@ -7,7 +7,7 @@ say something in every silence of ``heartbeat_seconds``; and they notice when th
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any
 
 from starlette.requests import ClientDisconnect
@@ -18,7 +18,7 @@ from threadkeep.errors import ThreadkeepError
 from threadkeep.model.events import Event
 from threadkeep.model.runs import ERROR, Run, RunResult
 from threadkeep.server.wire import JSON_TYPE
-from threadkeep.services.runs import RunStream
+from threadkeep.services.streams import RunStream
 
 log = logging.getLogger("threadkeep.server")
 
@@ -57,7 +57,68 @@ def parse_last_event_id(text: str | None) -> int | None:
     return int(text)
 
 
-class EventStream:
+class FrameStream:
+    """Answers with frames as they come."""
+
+    def __init__(
+        self,
+        parts: AsyncIterator[bytes],
+        close: Callable[[bool], Awaitable[None]],
+        *,
+        headers: Mapping[str, str],
+        heartbeat_seconds: float,
+    ) -> None:
+        """Prepare the answer.
+
+        Args:
+            parts: What to send: one frame or several at once.
+            close: Called once at the end, with whether the client went away before it.
+            headers: Beside those of every stream.
+            heartbeat_seconds: The longest silence.
+        """
+        self._parts = parts
+        self._close = close
+        self._headers = STREAM_HEADERS | dict(headers)
+        self._heartbeat_seconds = heartbeat_seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See the class."""
+        has_ended = False
+        try:
+            async with listening(receive) as gone:
+                await _send_start(send, self._headers)
+                has_ended = await self._send_events(send, gone)
+                if has_ended:
+                    await _send_part(send, b"", is_last=True)
+        except OSError:
+            log.debug("a client went away while it was sent events")
+        finally:
+            await asyncio.shield(self._close(not has_ended))
+
+    async def _send_events(self, send: Send, gone: "asyncio.Task[None]") -> bool:
+        """Send until the events end; false when the client went away first."""
+        try:
+            while (part := await self._next(send, gone)) is not None:
+                await _send_part(send, part)
+        except OSError:
+            raise
+        except Exception:
+            log.exception("a stream broke")
+            await _send_part(send, b"event: error\r\ndata: %b\r\n\r\n" % encode(BROKEN))
+        return not gone.done()
+
+    async def _next(self, send: Send, gone: "asyncio.Task[None]") -> bytes | None:
+        """Return the next part, keeping the line alive meanwhile; ``None`` at either end."""
+        coming = asyncio.ensure_future(anext(self._parts, None))
+        try:
+            while not await _first(coming, gone, seconds=self._heartbeat_seconds):
+                await _send_part(send, HEARTBEAT)
+            return None if gone.done() else coming.result()
+        finally:
+            await stopped(coming)
+
+
+class EventStream(FrameStream):
     """Answers with a run's events as they come, those of a burst in one piece."""
 
     def __init__(
@@ -76,47 +137,15 @@ class EventStream:
             with_ids: Whether events carry ids that a client can come back with.
             heartbeat_seconds: The longest silence.
         """
-        self._stream = stream
-        self._headers = STREAM_HEADERS | dict(headers)
-        self._with_ids = with_ids
-        self._heartbeat_seconds = heartbeat_seconds
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """See the class."""
-        has_ended = False
-        try:
-            async with listening(receive) as gone:
-                await _send_start(send, self._headers)
-                has_ended = await self._send_events(send, gone)
-                if has_ended:
-                    await _send_part(send, b"", is_last=True)
-        except OSError:
-            log.debug("a client went away while it was sent events")
-        finally:
-            await asyncio.shield(self._stream.aclose(disconnected=not has_ended))
+        async def parts() -> AsyncIterator[bytes]:
+            async for burst in stream.events:
+                yield b"".join(frame(event, with_id=with_ids) for event in burst)
 
-    async def _send_events(self, send: Send, gone: "asyncio.Task[None]") -> bool:
-        """Send until the events end; false when the client went away first."""
-        try:
-            while (burst := await self._next(send, gone)) is not None:
-                frames = [frame(event, with_id=self._with_ids) for event in burst]
-                await _send_part(send, b"".join(frames))
-        except OSError:
-            raise
-        except Exception:
-            log.exception("a stream broke")
-            await _send_part(send, b"event: error\r\ndata: %b\r\n\r\n" % encode(BROKEN))
-        return not gone.done()
+        async def close(is_gone: bool) -> None:  # noqa: FBT001 - called with its position only
+            await stream.aclose(disconnected=is_gone)
 
-    async def _next(self, send: Send, gone: "asyncio.Task[None]") -> Sequence[Event] | None:
-        """Return the next burst, keeping the line alive meanwhile; ``None`` at either end."""
-        coming = asyncio.ensure_future(anext(self._stream.events, None))
-        try:
-            while not await _first(coming, gone, seconds=self._heartbeat_seconds):
-                await _send_part(send, HEARTBEAT)
-            return None if gone.done() else coming.result()
-        finally:
-            await stopped(coming)
+        super().__init__(parts(), close, headers=headers, heartbeat_seconds=heartbeat_seconds)
 
 
 class LateJson:

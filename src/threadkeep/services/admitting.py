@@ -14,7 +14,9 @@ from threadkeep.model.assistants import Assistant
 from threadkeep.model.requests import RunRequest
 from threadkeep.model.runs import Admission, CancelAction, NewRun, Run, RunResult
 from threadkeep.model.threads import NewThread
+from threadkeep.ports.bus import EventBus
 from threadkeep.ports.resources import ResourceStore
+from threadkeep.services.streams import BEGUN, COMING, REFUSED, topic_of
 from threadkeep.services.webhooks import Webhooks
 
 ADMISSIONS = 10  # tries, each with a thread made anew, while others go on deleting it
@@ -28,6 +30,7 @@ class Admitting:
         executor: Starts them.
         graphs: What they run on.
         webhooks: Says what they may call.
+        bus: Where they are announced to whoever listens to their threads.
         default_ttl_minutes: The lifetime of threads that are made for them, ``None`` for ever.
     """
 
@@ -37,6 +40,7 @@ class Admitting:
         executor: Executor,
         graphs: Graphs,
         webhooks: Webhooks,
+        bus: EventBus,
         *,
         default_ttl_minutes: float | None = None,
     ) -> None:
@@ -45,6 +49,7 @@ class Admitting:
         self._executor = executor
         self._graphs = graphs
         self._webhooks = webhooks
+        self._bus = bus
 
     async def begin(self, run_id: str, request: RunRequest) -> Run:
         """Admit a run and start it if a slot is free; tell the runs it displaces.
@@ -54,16 +59,19 @@ class Admitting:
         """
         new = await self.plan(run_id, request)
         slot: Slot | None = None
+        self._announce(new.thread_id, COMING, run_id)
         try:
             if request.thread_id is None:
                 await self._resources.threads.create(self.thread_for(new, request.metadata))
             slot = None if request.after_seconds > 0 else self._executor.reserve()
             admission = await self._admit(request, new, slot)
         except BaseException:
+            self._announce(new.thread_id, REFUSED, run_id)
             self.forget(run_id)
             if slot is not None:
                 slot.release()
             raise
+        self._announce(new.thread_id, BEGUN, run_id)
         self._start(admission, slot)
         await self._tell_displaced(admission)
         return admission.run
@@ -110,6 +118,7 @@ class Admitting:
 
     async def admitted(self, admission: Admission) -> None:
         """Have a run executed that was admitted unclaimed; tell the runs it displaced."""
+        self._announce(admission.run.thread_id, BEGUN, admission.run.run_id)
         self._start(admission, None)
         await self._tell_displaced(admission)
 
@@ -120,6 +129,10 @@ class Admitting:
             return run
         await self._told(asked, action)
         return asked
+
+    def _announce(self, thread_id: str, word: str, run_id: str) -> None:
+        if self._bus.wanted(topic := topic_of(thread_id)):
+            self._bus.publish(topic, word, run_id.encode())
 
     async def _tell_displaced(self, admission: Admission) -> None:
         for displaced in admission.displaced:

@@ -7,6 +7,7 @@ from threadkeep.services.crons import CronService
 from threadkeep.services.items import ItemService
 from threadkeep.services.runs import RunService
 from threadkeep.services.state import StateService
+from threadkeep.services.thread_events import ThreadEvents
 from threadkeep.services.threads import ThreadService
 
 
@@ -18,5 +19,6 @@ class Services:
     threads: ThreadService
     state: StateService
     runs: RunService
+    thread_events: ThreadEvents
     crons: CronService
     items: ItemService

@@ -8,21 +8,22 @@ that asked for it, so a lost connection ends a run only where the caller said so
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, TypeVar
 
 from threadkeep.engine.executor import Executor
 from threadkeep.engine.graphs import Graphs
 from threadkeep.engine.identifiers import new_id
 from threadkeep.errors import NotFoundError, ThreadkeepError
-from threadkeep.model.events import Event, is_asked
 from threadkeep.model.queries import Listing, RunQuery
 from threadkeep.model.requests import RunRequest
 from threadkeep.model.runs import ACTIVE, CancelAction, Run, RunResult, RunStatus
 from threadkeep.ports.bus import EventBus, Subscription
 from threadkeep.ports.resources import ResourceStore
 from threadkeep.services.admitting import Admitting
+from threadkeep.services.streams import RunStream, told
 from threadkeep.services.webhooks import Webhooks
 
 T = TypeVar("T")
@@ -30,30 +31,6 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 POLL_SECONDS = 1.0  # how often a run that executes in another process is looked up
-
-
-@dataclass(frozen=True, slots=True)
-class RunStream:
-    """A run being listened to.
-
-    Attributes:
-        run: The run as it was when listening began.
-        events: What it publishes, in bursts of at least one event; ends after the run has
-            settled, or when the listener is too slow.
-    """
-
-    run: Run
-    events: AsyncIterator[list[Event]]
-    _close: Callable[..., Awaitable[None]]
-
-    async def aclose(self, *, disconnected: bool) -> None:
-        """Stop listening; call it once, however the stream ended.
-
-        Args:
-            disconnected: The reader went away before the end: the run is cancelled where its
-                request (or the join) said so.
-        """
-        await self._close(disconnected=disconnected)
 
 
 class RunService:
@@ -79,7 +56,7 @@ class RunService:
         self._resources = resources
         self._executor = executor
         self.admitting = Admitting(
-            resources, executor, graphs, webhooks, default_ttl_minutes=default_ttl_minutes
+            resources, executor, graphs, webhooks, bus, default_ttl_minutes=default_ttl_minutes
         )
         self._bus = bus
         self._poll_seconds = poll_seconds
@@ -184,7 +161,8 @@ class RunService:
                 always come.
             cancel_on_disconnect: Whether losing this reader cancels the run.
 
-        The events of a run that has ended and of which nothing is kept end at once.
+        The events of a run that has ended and of which nothing is kept end at once; of one whose
+        process died an ``error`` tells that, whatever is kept.
 
         Raises:
             NotFoundError: No such run on this thread.
@@ -351,7 +329,8 @@ class RunService:
             if disconnected and cancel_on_disconnect:
                 await self._detached(self.admitting.stop(run, "interrupt"))
 
-        return RunStream(run, _only(heard, modes), close)
+        read = partial(self._resources.runs.get, run.run_id)
+        return RunStream(run, told(heard, modes, read), close)
 
     async def _close_after_end(self, run: Run) -> None:
         """End a run's channel here when another process executed it."""
@@ -391,9 +370,3 @@ class RunService:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             logger.debug("a request ended with %s", type(error).__name__, exc_info=error)
-
-
-async def _only(heard: Subscription, modes: Collection[str]) -> AsyncIterator[list[Event]]:
-    async for burst in heard:
-        if asked := [event for event in burst if is_asked(event.name, modes)]:
-            yield asked
