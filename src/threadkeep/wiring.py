@@ -51,6 +51,7 @@ from threadkeep.engine.secrets import SecretCipher
 from threadkeep.engine.threads import NodeThreads
 from threadkeep.errors import ConfigError, NotSupportedError
 from threadkeep.model.assistants import NewAssistant
+from threadkeep.ports.bus import EventBus
 from threadkeep.ports.clock import SystemClock
 from threadkeep.ports.drivers import Driver, DriverOptions, open_driver
 from threadkeep.ports.resources import DeliveryRepo, IdempotencyRepo, ItemRepo, ResourceStore
@@ -208,8 +209,7 @@ async def open_runtime(plan: Plan, *, on_graph: OnSettled | None = None) -> Asyn
             webhooks=webhooks,
             default_ttl_minutes=_lifetimes(project).default_minutes,
         )
-        events = ThreadEvents(runs, bus)
-        services = _services(resources, graphs, runs, events, saver, store, _lifetimes(project))
+        services = _services(resources, graphs, runs, bus, saver, store, _lifetimes(project))
         await _ensure_assistants(resources, graphs)
         app = _app(services, settings, project)
         runtime = Runtime(
@@ -363,7 +363,7 @@ def _services(
     resources: ResourceStore,
     graphs: Graphs,
     runs: RunService,
-    events: ThreadEvents,
+    bus: EventBus,
     saver: Saver,
     store: BaseStore,
     lifetimes: Lifetimes,
@@ -381,7 +381,7 @@ def _services(
         threads=threads,
         state=state,
         runs=runs,
-        thread_events=events,
+        thread_events=ThreadEvents(runs, bus),
         crons=CronService(resources, SystemClock()),
         items=ItemService(store),
     )
