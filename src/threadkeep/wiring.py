@@ -186,9 +186,7 @@ async def open_runtime(plan: Plan, *, on_graph: OnSettled | None = None) -> Asyn
         saver = await _saver(stack, plan, driver)
         stack.enter_context(set_default_checkpointer(saver))
         store, items = await _store(stack, plan, resources)
-        bus = MemoryEventBus(
-            events_per_run=settings.events_per_run, finished_runs=settings.finished_runs_kept
-        )
+        bus = _bus(settings)
         executor = Executor(
             Engine(graphs, bus, saver=saver, store=store),
             resources,
@@ -222,7 +220,7 @@ async def open_runtime(plan: Plan, *, on_graph: OnSettled | None = None) -> Asyn
             drain_seconds=plan.drain_seconds,
         )
         leases = Leases(executor, resources)
-        courier = Courier(resources.deliveries, executor.outbox, webhooks, SystemClock())
+        courier = _courier(settings, resources, executor, webhooks)
         firing = Firing(resources.crons, runs.admitting, SystemClock())
         _in_background(stack, courier.run)
         _in_background(stack, partial(schedule, firing))
@@ -341,6 +339,26 @@ async def _saver(stack: AsyncExitStack, plan: Plan, driver: Driver) -> Saver:
         _make_importable(plan.project)
         saver = await open_saver(stack, asked.path, plan.project.folder)
     return saver.with_allowlist(asked.types) if asked.types else saver
+
+
+def _bus(settings: Settings) -> MemoryEventBus:
+    return MemoryEventBus(
+        events_per_run=settings.events_per_run,
+        finished_runs=settings.finished_runs_kept,
+        kept_seconds=settings.events_kept_seconds,
+    )
+
+
+def _courier(
+    settings: Settings, resources: ResourceStore, executor: Executor, webhooks: Webhooks
+) -> Courier:
+    return Courier(
+        resources.deliveries,
+        executor.outbox,
+        webhooks,
+        SystemClock(),
+        kept_seconds=settings.deliveries_kept_seconds,
+    )
 
 
 def _graphs(plan: Plan) -> Graphs:

@@ -1,3 +1,5 @@
+import asyncio
+
 import pytest
 
 from threadkeep.drivers.memory.bus import MemoryEventBus
@@ -20,6 +22,21 @@ class TestMemoryEventBus(EventBusSuite):
             bus.publish("run", "values", b"x" * 300)
         bus.close("run")
         assert len(await rest(bus.subscribe("run", after=0))) == 3
+
+    async def test_a_closed_run_keeps_its_events_for_a_time(self) -> None:
+        bus = MemoryEventBus(kept_seconds=0.01)
+        for run_id in ("one", "two"):
+            bus.open(run_id, keep=True)
+            publish_numbers(bus, run_id, 3)
+            bus.close(run_id)
+        held = bus._finished["one"]
+        async with asyncio.timeout(10):
+            while True:
+                await asyncio.sleep(0)
+                if not bus._finished:
+                    break
+        assert await rest(bus.subscribe("one", after=0)) == []
+        assert len(held.events) == 0
 
     async def test_a_listener_that_was_dropped_without_a_word_is_not_waited_for(self) -> None:
         bus = MemoryEventBus()

@@ -27,6 +27,7 @@ __all__ = ["backend"]
 pytestmark = pytest.mark.anyio
 
 SECRET = "a-secret-of-the-two"
+KEPT_SECONDS = 7_200.0
 OPEN = WebhookPolicy(disable_loopback=False, secret=SECRET, headers={"X-Ours": "yes"})
 GATE = made.Gate()
 GRAPHS = {
@@ -52,7 +53,13 @@ async def running(backend: Backend, policy: WebhookPolicy = OPEN) -> AsyncIterat
 
 
 def courier_of(site: Deployment, policy: WebhookPolicy = OPEN) -> Courier:
-    return Courier(site.resources.deliveries, site.executor.outbox, Webhooks(policy), SystemClock())
+    return Courier(
+        site.resources.deliveries,
+        site.executor.outbox,
+        Webhooks(policy),
+        SystemClock(),
+        kept_seconds=KEPT_SECONDS,
+    )
 
 
 async def sent(site: Deployment, *, status: str = "delivered") -> Delivery:
@@ -74,6 +81,7 @@ async def test_a_run_that_ends_is_told_of_once_and_signed(backend: Backend, told
         run = (await site.runs.wait(request)).run
         delivery = await sent(site)
         assert (delivery.attempt, delivery.payload) == (1, None)
+        assert delivery.expires_at == delivery.updated_at + timedelta(seconds=KEPT_SECONDS)
     assert len(told.calls) == 1
     path, headers, body = told.calls[0]
     assert path == "/told"

@@ -22,6 +22,8 @@ def test_without_any_variable_the_defaults_hold() -> None:
     assert settings.max_body_bytes == 32 * 1024 * 1024
     assert settings.events_per_run == 10_000
     assert settings.finished_runs_kept == 50
+    assert settings.events_kept_seconds == 3600
+    assert settings.deliveries_kept_seconds == 24 * 3600
     assert settings.heartbeat_seconds == 15
     assert settings.lease_seconds == 30
     assert settings.run_timeout_seconds is None

@@ -34,15 +34,23 @@ class Courier:
         outbox: What this process has just written to it.
         webhooks: Makes the calls.
         clock: When a failed one is tried again.
+        kept_seconds: How long one that arrived, or was given up, is kept.
     """
 
     def __init__(
-        self, deliveries: DeliveryRepo, outbox: Outbox, webhooks: Webhooks, clock: Clock
+        self,
+        deliveries: DeliveryRepo,
+        outbox: Outbox,
+        webhooks: Webhooks,
+        clock: Clock,
+        *,
+        kept_seconds: float,
     ) -> None:
         self._deliveries = deliveries
         self._outbox = outbox
         self._webhooks = webhooks
         self._clock = clock
+        self._kept_seconds = kept_seconds
         self._calls: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
@@ -85,10 +93,10 @@ class Courier:
         """
         error = await self._webhooks.send(delivery)
         if error is None:
-            went = Attempt("delivered")
+            went = Attempt("delivered", keep_seconds=self._kept_seconds)
         elif delivery.attempt >= MOST_ATTEMPTS:
             log.error("webhook %s of run %s is given up: %s", *_named(delivery), error)
-            went = Attempt("dead", error)
+            went = Attempt("dead", error, keep_seconds=self._kept_seconds)
         else:
             log.warning("webhook %s of run %s failed: %s", *_named(delivery), error)
             pause = timedelta(seconds=FIRST_PAUSE_SECONDS * 2 ** (delivery.attempt - 1))

@@ -9,8 +9,9 @@ from urllib.parse import quote
 
 from threadkeep.config.explain import nearest
 from threadkeep.errors import ConfigError
+from threadkeep.model.deliveries import DELIVERY_KEPT_SECONDS
 from threadkeep.model.queries import MAX_PAGE_SIZE
-from threadkeep.ports.bus import EVENTS_PER_RUN, FINISHED_RUNS_KEPT
+from threadkeep.ports.bus import EVENTS_KEPT_SECONDS, EVENTS_PER_RUN, FINISHED_RUNS_KEPT
 from threadkeep.ports.drivers import DATABASE_VARIABLES, configured_database
 
 PREFIX = "THREADKEEP_"
@@ -111,6 +112,18 @@ class Settings:
         FINISHED_RUNS_KEPT,
         "runs",
         "Finished runs whose events are still kept.",
+    )
+    events_kept_seconds: float = _seconds(
+        "EVENTS_KEPT_SECONDS",
+        EVENTS_KEPT_SECONDS,
+        "How long the events of a finished run are kept for readers that come back.",
+        least=1,
+    )
+    deliveries_kept_seconds: float = _seconds(
+        "DELIVERIES_KEPT_SECONDS",
+        DELIVERY_KEPT_SECONDS,
+        "How long a webhook that arrived or was given up is kept, to be looked up or sent anew.",
+        least=1,
     )
     heartbeat_seconds: float = _seconds(
         "HEARTBEAT_SECONDS", 15.0, "Silence on a stream after which a comment is sent.", least=0.1

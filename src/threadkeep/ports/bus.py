@@ -6,6 +6,7 @@ from threadkeep.model.events import Event
 
 EVENTS_PER_RUN = 10_000  # kept for readers that come back, unless configured
 FINISHED_RUNS_KEPT = 50  # runs whose events are still kept, unless configured
+EVENTS_KEPT_SECONDS = 3600.0  # after a run's end, unless configured
 
 
 class Subscription(Protocol):
@@ -25,7 +26,8 @@ class EventBus(Protocol):
 
     A run's channel is made by its first ``open``, ``publish`` or ``subscribe``, and closed once.
     At most ``events_per_run`` events are kept for each run, the newest, and the channels of at
-    most ``finished_runs`` closed runs; both are bounds on memory.
+    most ``finished_runs`` closed runs; both are bounds on memory. What a closed run keeps goes
+    ``kept_seconds`` after its end.
     """
 
     def open(self, run_id: str, *, keep: bool) -> None:

@@ -5,12 +5,13 @@ published while a listener is busy comes to it as one burst. Used on one event l
 """
 
 import asyncio
+import math
 from collections import OrderedDict, deque
 from itertools import islice
 from weakref import WeakSet
 
 from threadkeep.model.events import Event
-from threadkeep.ports.bus import EVENTS_PER_RUN, FINISHED_RUNS_KEPT
+from threadkeep.ports.bus import EVENTS_KEPT_SECONDS, EVENTS_PER_RUN, FINISHED_RUNS_KEPT
 
 BYTES_PER_RUN = 32 * 1024 * 1024  # bytes of payload; a few huge events must not fill the memory
 CLOSED_IDS = 10_000  # ids of closed runs remembered, so that listening to one ends at once
@@ -24,6 +25,7 @@ class _Channel:
         self.keep = False
         self.is_opened = False
         self.is_closed = False
+        self.ends_at = math.inf  # by the loop's clock; of a closed one
         self.listeners: WeakSet[_Listener] = WeakSet()
         self.events: deque[Event] = deque()
         self.last = 0
@@ -130,6 +132,7 @@ class MemoryEventBus:
         events_per_run: At most so many events are kept for a run, the newest.
         finished_runs: At most so many closed runs keep theirs, the last closed.
         bytes_per_run: At most so many bytes of payload are kept for a run, one event in any case.
+        kept_seconds: How long a closed run keeps its events.
     """
 
     def __init__(
@@ -138,10 +141,13 @@ class MemoryEventBus:
         events_per_run: int = EVENTS_PER_RUN,
         finished_runs: int = FINISHED_RUNS_KEPT,
         bytes_per_run: int = BYTES_PER_RUN,
+        kept_seconds: float = EVENTS_KEPT_SECONDS,
     ) -> None:
         self._most_events = events_per_run
         self._most_finished = finished_runs
         self._most_bytes = bytes_per_run
+        self._kept_seconds = kept_seconds
+        self._timer: asyncio.TimerHandle | None = None  # for the oldest closed run
         self._live: dict[str, _Channel] = {}
         self._finished: OrderedDict[str, _Channel] = OrderedDict()
         self._closed: OrderedDict[str, None] = OrderedDict()
@@ -171,7 +177,9 @@ class MemoryEventBus:
             return
         channel.is_closed = True
         if channel.events:
+            channel.ends_at = asyncio.get_running_loop().time() + self._kept_seconds
             self._finished[run_id] = channel
+            self._watch()
         while len(self._finished) > self._most_finished:
             self._finished.popitem(last=False)[1].clear()
         channel.wake()
@@ -209,6 +217,20 @@ class MemoryEventBus:
         else:
             self._live[run_id] = channel
         return channel
+
+    def _watch(self) -> None:
+        """Come back when the oldest closed run is to lose its events."""
+        if self._timer is None and self._finished:
+            oldest = next(iter(self._finished.values()))
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_at(oldest.ends_at, self._drop_ended)
+
+    def _drop_ended(self) -> None:
+        self._timer = None
+        now = asyncio.get_running_loop().time()
+        for run_id in [key for key, channel in self._finished.items() if channel.ends_at <= now]:
+            self._finished.pop(run_id).clear()
+        self._watch()
 
     def _remember_closed(self, run_id: str) -> None:
         self._closed[run_id] = None
