@@ -6,20 +6,23 @@ from typing import Any
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
+from threadkeep.model.unset import UNSET
 from threadkeep.server import bodies, checks, wire
+from threadkeep.server.bodies import read_body
 from threadkeep.server.call import Call
 from threadkeep.server.wire import NEXT_HEADER, json_response
 
 
 async def put(call: Call) -> ASGIApp:
     """Insert or replace an item."""
-    body = await call.body(bodies.ITEM_PUT)
+    given = await read_body(call.request)
+    body = checks.read_fields(given, bodies.ITEM_PUT)
     await call.services.items.put(
         tuple(body["namespace"]),
         body["key"],
         body["value"],
         index=body["index"],
-        ttl_minutes=body["ttl"],
+        ttl_minutes=body["ttl"] if "ttl" in given else UNSET,
     )
     return Response(status_code=204)
 

@@ -14,6 +14,7 @@ from langgraph.store.base import InvalidNamespaceError as RefusedNamespace
 
 from threadkeep.errors import InvalidNamespaceError, NotFoundError, NotSupportedError
 from threadkeep.model.items import Namespace
+from threadkeep.model.unset import UNSET, Unset
 from threadkeep.savers.indexing import Mode
 from threadkeep.savers.store import ItemStore
 
@@ -31,19 +32,20 @@ class ItemService:
         value: Mapping[str, Any],
         *,
         index: Literal[False] | list[str] | None = None,
-        ttl_minutes: float | None = None,
+        ttl_minutes: float | None | Unset = UNSET,
     ) -> None:
         """Insert or replace an item.
 
         Args:
             index: The paths to index, ``False`` for none, ``None`` for the store's own choice.
-            ttl_minutes: Its lifetime; ``None`` for the store's own choice.
+            ttl_minutes: Its lifetime; ``None`` for one without end, ``UNSET`` for the store's own
+                choice.
 
         Raises:
             InvalidNamespaceError: The namespace or the key cannot be an address.
             ValueNotStorableError: The value cannot be stored.
         """
-        ttl = NOT_PROVIDED if ttl_minutes is None else ttl_minutes
+        ttl = NOT_PROVIDED if isinstance(ttl_minutes, Unset) else ttl_minutes
         with _own_words():
             await self._store.aput(namespace, key, dict(value), index=index, ttl=ttl)
 
