@@ -3,6 +3,8 @@
 import itertools
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +14,8 @@ from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 
 from tests.kept_values import VALUES, Mode, is_same
 from threadkeep import DocumentCheckpointSaver
+from threadkeep.checkpoints.opaque import opaque_codec
+from threadkeep.cli.main import main
 from threadkeep.drivers import postgres
 from threadkeep.errors import ConfigError, CorruptionError, ThreadkeepError, WrongKeyError
 from threadkeep.ports.documents import (
@@ -28,6 +32,8 @@ from threadkeep.ports.documents import (
     Scope,
 )
 from threadkeep.ports.drivers import Driver, DriverOptions, open_driver
+from threadkeep.savers.keys import keys_and_serde
+from threadkeep.services.verification import Verification
 from threadkeep.testing.saver_steps import checkpoint, config, conversation
 
 NEW, OLD = "the new key of 16 bytes", b"the old key of 16 bytes"
@@ -238,3 +244,64 @@ def test_keys_that_protect_nothing_are_refused(opened: Opener) -> None:
         opened(serde=EncryptedSerializer(Reversing()))
     with pytest.raises(ConfigError, match="a sequence of keys"):
         DocumentCheckpointSaver(opened.documents, encryption_keys="one key of 16 bytes")
+
+
+def kinds(saver: DocumentCheckpointSaver) -> dict[str, int]:
+    (report,) = saver.verify()
+    return dict(report.counts)
+
+
+def test_verify_tells_what_the_keys_do_not_open(opened: Opener) -> None:
+    first = opened(OLD).put(config(), checkpoint({"m": conversation(3)}, {"m": 1}), {}, {})
+    opened(NEW, OLD).put(first, checkpoint({"m": conversation(4)}, {"m": 2}), {}, {})
+    assert kinds(opened(NEW, OLD)) == {}
+    one_missing = kinds(opened(NEW))
+    assert one_missing["wrong-key"] > 0
+    assert "not-encrypted" not in one_missing
+    assert set(kinds(opened())) <= {"unreadable-body", "unreadable-checkpoint", "missing-document"}
+    kept = next(one for one in opened.stored(CHECKPOINTS) if one.fields["parent_id"])
+    opened.documents.insert(opened.scope, Batch(replacing=[replace(kept, body=b"\0clear")]))
+    assert kinds(opened(NEW, OLD))["not-encrypted"] == 1
+    opened.documents.insert(opened.scope, Batch(replacing=[replace(kept, body=kept.body[:-1])]))
+    assert kinds(opened(NEW, OLD))["unreadable-body"] == 1
+
+
+def test_an_encrypted_thread_is_mended_with_its_keys(opened: Opener) -> None:
+    saver = opened(NEW, OLD)
+    first = opened(OLD).put(config(), checkpoint({"m": conversation(3)}, {"m": 1}), {}, {})
+    saver.put(first, checkpoint({"m": conversation(4)}, {"m": 2}), {}, {})
+    kept = next(one for one in opened.stored(CHECKPOINTS) if one.fields["parent_id"])
+    opened.documents.insert(opened.scope, Batch(replacing=[replace(kept, body=kept.body[:-1])]))
+    lacking = Verification(opened.documents, opened.scope, opaque_codec(), keyring(NEW))
+    (untouched,) = lacking.verify(plans=True, apply=lambda report, plan: True)
+    assert untouched.plan is not None
+    assert untouched.plan.actions == []
+    assert "give the key" in untouched.plan.beyond[0]
+    able = Verification(opened.documents, opened.scope, opaque_codec(), keyring(NEW, OLD))
+    (mended,) = able.verify(plans=True, apply=lambda report, plan: True)
+    assert mended.is_whole
+    assert kinds(saver) == {}
+    (left,) = saver.list(None)
+    assert left.checkpoint["channel_values"]["m"] == conversation(3)
+
+
+def keyring(*keys: str | bytes) -> Any:
+    return keys_and_serde(keys, None)[0]
+
+
+def test_the_command_verifies_with_the_keys_of_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = f"sqlite:///{tmp_path}/e.db"
+    with DocumentCheckpointSaver.from_url(url, encryption_keys=[NEW]) as saver:
+        saver.put(config(), checkpoint({"m": conversation(3)}, {"m": 1}), {}, {})
+    monkeypatch.setenv("THREADKEEP_DATABASE_URL", url)
+    assert main(["verify"]) == 3
+    monkeypatch.setenv("THREADKEEP_ENCRYPTION_KEYS", f"another key of 16 bytes, {NEW}")
+    assert main(["verify"]) == 0
+    monkeypatch.setenv("THREADKEEP_ENCRYPTION_KEYS", "another key of 16 bytes")
+    assert main(["verify"]) == 3
+    assert "wrong-key: thread" in capsys.readouterr().out
+    monkeypatch.setenv("THREADKEEP_ENCRYPTION_KEYS", "short")
+    assert main(["verify"]) == 2
+    assert "at least 16 bytes" in capsys.readouterr().err

@@ -19,12 +19,14 @@ from typing import Any, Protocol, TypeVar
 import ormsgpack
 
 from threadkeep.checkpoints.bodies import ENCRYPTED
+from threadkeep.checkpoints.codec import Codec, Serde
 from threadkeep.checkpoints.metadata import equal_text
 from threadkeep.checkpoints.steps import Fetch, Insert, Request, Resume, Steps
 from threadkeep.errors import CorruptionError, WrongKeyError
 from threadkeep.ports.documents import (
     BLOBS,
     CHECKPOINTS,
+    PART_BYTES,
     Batch,
     Condition,
     Document,
@@ -73,11 +75,51 @@ class Key:
     cipher: Cipher
 
 
+class Unopened(bytes):
+    """Stands for the body of a document that cannot be decrypted, where that is to be told.
+
+    Attributes:
+        kind: What is wrong; see ``findings.KINDS``.
+        says: In words.
+    """
+
+    kind: str
+    says: str
+
+    @classmethod
+    def of(cls, body: bytes, error: Exception) -> "Unopened":
+        """Say why a body could not be decrypted."""
+        made = cls(body)
+        if isinstance(error, WrongKeyError):
+            made.kind = "wrong-key"
+        else:
+            is_encrypted = body[:1] == bytes((ENCRYPTED,))
+            made.kind = "unreadable-body" if is_encrypted else "not-encrypted"
+        made.says = str(error)
+        return made
+
+
 @dataclass(frozen=True, slots=True)
 class Keyring:
-    """The keys of a saver; the first one writes."""
+    """The keys of a saver; the first one writes.
+
+    Attributes:
+        keys: They.
+        tells: Whether a document that cannot be decrypted is given with a body that says so, for
+            those who look a store over, and not refused.
+    """
 
     keys: Sequence[Key]
+    tells: bool = False
+
+    def codec(self, serde: Serde) -> Codec:
+        """Make the codec of a saver that has these keys."""
+        key, *older = (key.addresses for key in self.keys)
+        return Codec(serde, key, tuple(older), PART_BYTES - OVERHEAD_BYTES)
+
+    def telling(self) -> "Keyring":
+        """Return the same keys for those who look a store over; see ``tells``."""
+        return replace(self, tells=True)
 
     def sealed(self, document: Document) -> Document:
         """Encrypt a document."""
@@ -100,6 +142,14 @@ class Keyring:
             WrongKeyError: It is encrypted under a key that is not among these.
             CorruptionError: It is not encrypted, or not what was stored in its place.
         """
+        try:
+            return self._opened(document)
+        except (CorruptionError, WrongKeyError) as error:
+            if not self.tells:
+                raise
+            return replace(document, body=Unopened.of(document.body, error))
+
+    def _opened(self, document: Document) -> Document:
         body = document.body
         if body[:1] != bytes((ENCRYPTED,)):
             raise CorruptionError(

@@ -8,6 +8,8 @@ from threadkeep.ports.documents import Key
 
 KINDS: Mapping[str, str] = {
     "newer-format": "a body of a format that only a later release may know",
+    "wrong-key": "a document is encrypted under a key that was not given",
+    "not-encrypted": "a document in the clear, where all is to be encrypted",
     "unreadable-row": "the store cannot read a row",
     "unreadable-body": "a body is cut off, is no frame, or lies about its length",
     "wrong-address": "a document is not what its address says",

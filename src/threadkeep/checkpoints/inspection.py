@@ -12,6 +12,7 @@ import ormsgpack
 
 from threadkeep.checkpoints import bodies
 from threadkeep.checkpoints.codec import Codec
+from threadkeep.checkpoints.encryption import Unopened
 from threadkeep.checkpoints.entries import (
     Blob,
     Entry,
@@ -128,7 +129,18 @@ def _content(kind: int, plain: bytes, document: Document) -> Look:
     return Look(kind)
 
 
+def refuse_unopened(document: Document) -> None:
+    """Tell of a document that could not be decrypted.
+
+    Raises:
+        DamageError: It could not.
+    """
+    if isinstance(document.body, Unopened):
+        raise DamageError(document.body.kind, document.body.says)
+
+
 def _plain(document: Document) -> bytes:
+    refuse_unopened(document)
     body = document.body
     if body[:1] == bytes((bodies.FIELD,)):
         text = document.fields.get("metadata")

@@ -38,6 +38,7 @@ MOVED_AT_ONCE = 1000  # documents in a wrong collection that one repair moves
 # Damage that nothing here can mend.
 _BEYOND = {
     "newer-format": "upgrade threadkeep and verify again; nothing of the thread is touched",
+    "wrong-key": "give the key, or delete the thread; nothing of it is touched",
     "unreadable-row": "restore the row, or delete the thread; nothing of it is touched",
 }
 

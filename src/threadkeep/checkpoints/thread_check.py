@@ -20,6 +20,7 @@ from threadkeep.checkpoints.inspection import (
     Look,
     is_manifest,
     look,
+    refuse_unopened,
     right_collection,
 )
 from threadkeep.checkpoints.rows import Row, read_row
@@ -127,8 +128,12 @@ class ThreadCheck:
         self._count(document)
         is_checkpoint = document.collection == CHECKPOINTS_V1
         try:
+            refuse_unopened(document)
             (check_checkpoint if is_checkpoint else check_write)(document)
             is_whole = True
+        except DamageError as damage:
+            is_whole = False
+            self.tell(damage.kind, document, str(damage))
         except CorruptionError as error:
             is_whole = False
             self.tell("unreadable-body", document, str(error))
@@ -216,6 +221,7 @@ class ThreadCheck:
         self.size_bytes += len(document.body)
 
     def _row_plain(self, document: Document) -> bytes:
+        refuse_unopened(document)
         if not has_row_sum(document):
             raise DamageError("wrong-sum", "its row is not what was stored")
         try:

@@ -19,6 +19,7 @@ from threadkeep.config.settings import read_settings
 from threadkeep.errors import ConfigError
 from threadkeep.ports.documents import Scope
 from threadkeep.ports.drivers import open_driver
+from threadkeep.savers.keys import keys_and_serde
 from threadkeep.services.verification import Verification, Verified
 
 WHOLE, DAMAGED = 0, 3  # exit codes; 3 is that of ``CorruptionError``
@@ -29,18 +30,20 @@ def run(chosen: Namespace) -> int:
     """Verify the threads of a scope, and say what is wrong with which document.
 
     Raises:
-        ConfigError: ``--apply`` without ``--repair``, or the database's address is wrong.
+        ConfigError: ``--apply`` without ``--repair``, the database's address is wrong, or an
+            encryption key is too short.
         StorageError: The database cannot be opened, or is of a newer release.
     """
     if chosen.apply and not chosen.repair:
         raise ConfigError("--apply carries out what --repair plans; give both")
     settings = read_settings(os.environ, folder=Path.cwd())
     scope = Scope(chosen.namespace, chosen.agent_id)
+    keyring, _ = keys_and_serde(settings.encryption_keys, None)
     teller = _JsonTeller(chosen) if chosen.json else _Teller(chosen)
     with closing(open_driver(settings.database_url)) as driver:
         documents = driver.documents()
         documents.setup()
-        verification = Verification(documents, scope, opaque_codec())
+        verification = Verification(documents, scope, opaque_codec(), keyring)
         for verified in verification.verify(
             chosen.thread or (), plans=chosen.repair, apply=teller.show
         ):

@@ -16,6 +16,7 @@ from threadkeep.ports.drivers import DATABASE_VARIABLES, configured_database
 
 PREFIX = "THREADKEEP_"
 SECRET_KEY = "THREADKEEP_SECRET_KEY"
+ENCRYPTION_KEYS = "THREADKEEP_ENCRYPTION_KEYS"
 WEBHOOK_SECRET = "THREADKEEP_WEBHOOK_SECRET"
 MAX_JOBS = 10_000  # runs; a look for pending ones takes as many slots as there are
 MOST = 10**9  # of anything that is counted
@@ -87,6 +88,7 @@ class Settings:
     Attributes:
         database_url: Where everything is kept; see ``DATABASE_VARIABLES`` for who decides.
         secret_key: Encrypts the secrets of runs that wait; ``None`` keeps them in memory.
+        encryption_keys: Those of savers that encrypt, for `verify`; the first one writes.
         webhook_secret: Signs webhooks; ``None`` leaves them unsigned.
         warnings: What was found and is not honoured, one sentence each.
     """
@@ -142,6 +144,7 @@ class Settings:
         "JOBS", 10, "runs", "Runs that one process executes at the same time.", most=MAX_JOBS
     )
     secret_key: str | None = field(default=None, repr=False)
+    encryption_keys: tuple[str, ...] = field(default=(), repr=False)
     webhook_secret: str | None = field(default=None, repr=False)
     warnings: tuple[str, ...] = ()
 
@@ -178,6 +181,7 @@ def read_settings(
     return Settings(
         database_url=database or database_url(environment, folder=folder),
         secret_key=environment.get(SECRET_KEY) or None,
+        encryption_keys=_keys(environment.get(ENCRYPTION_KEYS, "")),
         webhook_secret=environment.get(WEBHOOK_SECRET) or None,
         warnings=_warnings(environment),
         **values,
@@ -207,6 +211,10 @@ def _value(variable: Variable, environment: Mapping[str, str]) -> Any:
     return value
 
 
+def _keys(text: str) -> tuple[str, ...]:
+    return tuple(key for part in text.split(",") if (key := part.strip()))
+
+
 def _refuse(environment: Mapping[str, str]) -> None:
     for name, reason in REFUSED.items():
         if environment.get(name):
@@ -215,7 +223,15 @@ def _refuse(environment: Mapping[str, str]) -> None:
 
 def _warnings(environment: Mapping[str, str]) -> tuple[str, ...]:
     known = {variable.name for variable, _ in variables().values()}
-    known |= {SECRET_KEY, WEBHOOK_SECRET, *DATABASE_VARIABLES, *OF_DRIVERS, *REFUSED, *NOT_SERVED}
+    known |= {
+        SECRET_KEY,
+        ENCRYPTION_KEYS,
+        WEBHOOK_SECRET,
+        *DATABASE_VARIABLES,
+        *OF_DRIVERS,
+        *REFUSED,
+        *NOT_SERVED,
+    }
     ours = sorted(name for name in environment if name.startswith(PREFIX))
     unknown = [n for n in ours if n not in known and not n.startswith(PREFIX + "TEST_")]
     return (

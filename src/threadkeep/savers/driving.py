@@ -11,11 +11,11 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from threadkeep.checkpoints.codec import Codec
-from threadkeep.checkpoints.encryption import OVERHEAD_BYTES, Keyring, encrypted
+from threadkeep.checkpoints.encryption import Keyring, encrypted
 from threadkeep.checkpoints.known import Known
 from threadkeep.checkpoints.steps import Resume, Steps, arun, perform, run
 from threadkeep.errors import CorruptionError
-from threadkeep.ports.documents import PART_BYTES, AsyncDocumentStore, DocumentStore, Scope
+from threadkeep.ports.documents import AsyncDocumentStore, DocumentStore, Scope
 from threadkeep.savers.staged_run import PlannedTooEarlyError
 from threadkeep.savers.staging import StagedDocuments
 from threadkeep.savers.under_way import WritesUnderWay
@@ -43,10 +43,7 @@ class Driving(BaseCheckpointSaver[Any]):
         self._under_way = WritesUnderWay()
 
     def _codec(self) -> Codec:
-        if self._keyring is None:
-            return Codec(self.serde)
-        key, *older = (key.addresses for key in self._keyring.keys)
-        return Codec(self.serde, key, tuple(older), PART_BYTES - OVERHEAD_BYTES)
+        return Codec(self.serde) if self._keyring is None else self._keyring.codec(self.serde)
 
     def _run(self, steps: Steps[T]) -> T:
         return run(self._stored(steps), self._documents, self._scope)

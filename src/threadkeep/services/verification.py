@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from threadkeep.checkpoints.codec import Codec
+from threadkeep.checkpoints.encryption import Keyring, encrypted
 from threadkeep.checkpoints.findings import ThreadReport
 from threadkeep.checkpoints.repair import RepairPlan, carry_out, plan_repair
 from threadkeep.checkpoints.steps import Steps, run
@@ -43,12 +44,20 @@ class Verification:
         documents: An open document store.
         scope: Whose threads.
         codec: Its key is that of addresses; its serializer is not used.
+        keyring: The keys of a store that is encrypted; see ``savers.keys``.
     """
 
-    def __init__(self, documents: DocumentStore, scope: Scope, codec: Codec) -> None:
+    def __init__(
+        self,
+        documents: DocumentStore,
+        scope: Scope,
+        codec: Codec,
+        keyring: Keyring | None = None,
+    ) -> None:
         self._documents = documents
         self._scope = scope
-        self._codec = codec
+        self._codec = codec if keyring is None else keyring.codec(codec.serde)
+        self._keyring = None if keyring is None else keyring.telling()
 
     def verify(
         self,
@@ -87,6 +96,8 @@ class Verification:
             thread_id = self._run(next_thread(thread_id))
 
     def _run(self, steps: Steps[T]) -> T:
+        if self._keyring is not None:
+            steps = encrypted(steps, self._keyring)
         return run(steps, self._documents, self._scope)
 
 
