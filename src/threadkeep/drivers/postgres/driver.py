@@ -9,10 +9,12 @@ from threadkeep.drivers.postgres.documents import (
     PostgresDocumentStore,
 )
 from threadkeep.drivers.postgres.resources import PostgresResourceStore
+from threadkeep.drivers.postgres.seed_documents import PostgresSeedDocuments
 from threadkeep.drivers.postgres.transfer import PostgresTransfer
 from threadkeep.ports.documents import DocumentStore
 from threadkeep.ports.drivers import Driver, DriverOptions
 from threadkeep.ports.resources import ResourceStore
+from threadkeep.ports.seed_documents import SeedDocuments
 from threadkeep.ports.staging import StagingDocumentStore
 from threadkeep.ports.transfer import Transfer
 
@@ -42,6 +44,10 @@ class PostgresDriver:
     def transfer(self) -> Transfer:
         """See ``TransferringDriver.transfer``."""
         return self._transfer
+
+    def seed_documents(self) -> SeedDocuments:
+        """See ``SeedDriver.seed_documents``."""
+        return PostgresSeedDocuments(self._database)
 
     def close(self) -> None:
         """See ``Driver.close``."""

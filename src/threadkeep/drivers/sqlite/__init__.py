@@ -7,10 +7,12 @@ from threadkeep.drivers.sqlite.address import parse
 from threadkeep.drivers.sqlite.database import SqliteDatabase
 from threadkeep.drivers.sqlite.documents import AsyncSqliteDocumentStore, SqliteDocumentStore
 from threadkeep.drivers.sqlite.resources import SqliteResourceStore
+from threadkeep.drivers.sqlite.seed_documents import SqliteSeedDocuments
 from threadkeep.drivers.sqlite.transfer import SqliteTransfer
 from threadkeep.ports.documents import DocumentStore
 from threadkeep.ports.drivers import Driver, DriverOptions
 from threadkeep.ports.resources import ResourceStore
+from threadkeep.ports.seed_documents import SeedDocuments
 from threadkeep.ports.staging import StagingDocumentStore
 from threadkeep.ports.transfer import Transfer
 
@@ -40,6 +42,10 @@ class SqliteDriver:
     def transfer(self) -> Transfer:
         """See ``TransferringDriver.transfer``."""
         return self._transfer
+
+    def seed_documents(self) -> SeedDocuments:
+        """See ``SeedDriver.seed_documents``."""
+        return SqliteSeedDocuments(self._database)
 
     def close(self) -> None:
         """See ``Driver.close``."""
