@@ -4,6 +4,7 @@ What is found is told thread by thread, as it is found. A repair prints its plan
 with ``--apply`` it is that plan which is carried out.
 """
 
+import importlib
 import json
 import os
 import sys
@@ -12,6 +13,7 @@ from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
+from threadkeep.checkpoints.encryption import Keyring
 from threadkeep.checkpoints.findings import ThreadReport
 from threadkeep.checkpoints.opaque import opaque_codec
 from threadkeep.checkpoints.repair import RepairPlan
@@ -19,7 +21,6 @@ from threadkeep.config.settings import read_settings
 from threadkeep.errors import ConfigError
 from threadkeep.ports.documents import Scope
 from threadkeep.ports.drivers import open_driver
-from threadkeep.savers.keys import keys_and_serde
 from threadkeep.services.verification import Verification, Verified
 
 WHOLE, DAMAGED = 0, 3  # exit codes; 3 is that of ``CorruptionError``
@@ -38,7 +39,10 @@ def run(chosen: Namespace) -> int:
         raise ConfigError("--apply carries out what --repair plans; give both")
     settings = read_settings(os.environ, folder=Path.cwd())
     scope = Scope(chosen.namespace, chosen.agent_id)
-    keyring, _ = keys_and_serde(settings.encryption_keys, None)
+    keyring: Keyring | None = None
+    if settings.encryption_keys:  # without keys nothing is imported that makes values
+        keys = importlib.import_module("threadkeep.savers.keys")
+        keyring, _ = keys.keys_and_serde(settings.encryption_keys, None)
     teller = _JsonTeller(chosen) if chosen.json else _Teller(chosen)
     with closing(open_driver(settings.database_url)) as driver:
         documents = driver.documents()
