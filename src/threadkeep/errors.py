@@ -109,6 +109,22 @@ class ForbiddenError(ThreadkeepError):
     code = "forbidden"
 
 
+class RefusedByRuleError(ForbiddenError):
+    """A rule of the deployment refused, in words and with a status of its own.
+
+    Attributes:
+        status: As the rule gave it.
+        headers: For the answer.
+    """
+
+    code = "refused_by_rule"
+
+    def __init__(self, detail: str, status: int, headers: Mapping[str, str]) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.headers = headers
+
+
 class NotFoundError(ThreadkeepError):
     """The named thing does not exist.
 

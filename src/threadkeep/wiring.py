@@ -27,6 +27,8 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.store.base import BaseStore
 from starlette.types import ASGIApp
 
+from threadkeep.auth.rules import AuthRules
+from threadkeep.auth.scoped import scoped
 from threadkeep.background.courier import Courier
 from threadkeep.background.leases import Leases
 from threadkeep.background.owners import owner_name
@@ -36,6 +38,7 @@ from threadkeep.background.sweepers import (
     SWEEP_ROWS,
     sweep,
 )
+from threadkeep.background.unbroken import in_background
 from threadkeep.background.worker import Worker
 from threadkeep.config.langgraph_json import SWEEP_SECONDS, GraphEntry, Project, read_project
 from threadkeep.config.sections import Checkpointer, Headers, Lifetimes
@@ -46,15 +49,21 @@ from threadkeep.engine.executor import Executor
 from threadkeep.engine.exits import RunTasks
 from threadkeep.engine.forgetting import forget_modules
 from threadkeep.engine.graphs import Graphs, GraphSpec, OnSettled
-from threadkeep.engine.named import open_saver
+from threadkeep.engine.named import named_object, open_saver
 from threadkeep.engine.secrets import SecretCipher
 from threadkeep.engine.threads import NodeThreads
-from threadkeep.errors import ConfigError, NotSupportedError
+from threadkeep.errors import ConfigError
 from threadkeep.model.assistants import NewAssistant
 from threadkeep.ports.bus import EventBus
 from threadkeep.ports.clock import SystemClock
 from threadkeep.ports.drivers import Driver, DriverOptions, open_driver
-from threadkeep.ports.resources import DeliveryRepo, IdempotencyRepo, ItemRepo, ResourceStore
+from threadkeep.ports.resources import (
+    DeliveryRepo,
+    IdempotencyRepo,
+    ItemRepo,
+    ResourceStore,
+    ThreadRepo,
+)
 from threadkeep.rules.paging import check_max_page_size
 from threadkeep.savers.adapter import adapted
 from threadkeep.savers.default import set_default_checkpointer
@@ -63,6 +72,7 @@ from threadkeep.savers.saver import DocumentCheckpointSaver
 from threadkeep.savers.store import ItemStore
 from threadkeep.server.app import build_app
 from threadkeep.server.entrance import Entrance
+from threadkeep.server.guard import Guard
 from threadkeep.server.options import ServerOptions
 from threadkeep.server.prefix import Prefix
 from threadkeep.services.assistants import AssistantService
@@ -78,7 +88,6 @@ from threadkeep.services.webhooks import WebhookPolicy, Webhooks
 
 SWITCH_SECONDS = 0.001  # the loop waits at most so long for each thread that computes
 DRAIN_SECONDS = 5.0  # that runs get to end by themselves when an app is closed
-RESTART_SECONDS = 1.0  # before background work that broke off begins anew
 SYSTEM = {"created_by": "system"}  # metadata of the assistant that each graph has, as LangGraph's
 
 Saver = BaseCheckpointSaver[Any]
@@ -96,6 +105,7 @@ class Plan:
         graphs: Graphs given in code, by graph id, where there is no project.
         store: Long-term memory given in code; else ours on the database.
         checkpointer: A saver given in code; else ours on the database.
+        auth: An ``Auth`` object given in code; else the file's.
         drain_seconds: What runs get to end by themselves when the server stops.
     """
 
@@ -104,6 +114,7 @@ class Plan:
     graphs: Mapping[str, Any] | None = None
     store: Any = None
     checkpointer: Saver | None = None
+    auth: Any = None
     drain_seconds: float = DRAIN_SECONDS
 
 
@@ -187,29 +198,22 @@ async def open_runtime(plan: Plan, *, on_graph: OnSettled | None = None) -> Asyn
         stack.enter_context(set_default_checkpointer(saver))
         store, items = await _store(stack, plan, resources)
         bus = _bus(settings)
-        executor = Executor(
-            Engine(graphs, bus, saver=saver, store=store),
-            resources,
-            bus,
-            SystemClock(),
-            owner=owner_name(),
-            jobs=settings.jobs,
-            lease_seconds=settings.lease_seconds,
-            timeout_seconds=settings.run_timeout_seconds,
-            cipher=SecretCipher(settings.secret_key) if settings.secret_key else None,
-        )
+        engine = Engine(graphs, bus, saver=saver, store=store)
+        executor = _executor(engine, resources, bus, settings)
         webhooks = Webhooks(_webhook_policy(plan))
+        rules = await _rules(plan)
+        seen = resources if rules is None else scoped(resources)
         runs = RunService(
-            resources,
+            seen,
             executor,
             graphs,
             bus,
             webhooks=webhooks,
             default_ttl_minutes=_lifetimes(project).default_minutes,
         )
-        services = _services(resources, graphs, runs, bus, saver, store, _lifetimes(project))
+        services = _services(seen, graphs, runs, bus, saver, store, _lifetimes(project))
         await _ensure_assistants(resources, graphs)
-        app = _app(services, settings, project)
+        app = _app(services, plan, rules, resources.threads)
         runtime = Runtime(
             app,
             services,
@@ -222,14 +226,14 @@ async def open_runtime(plan: Plan, *, on_graph: OnSettled | None = None) -> Asyn
         leases = Leases(executor, resources)
         courier = _courier(settings, resources, executor, webhooks)
         firing = Firing(resources.crons, runs.admitting, SystemClock())
-        _in_background(stack, courier.run)
-        _in_background(stack, partial(schedule, firing))
+        in_background(stack, courier.run)
+        in_background(stack, partial(schedule, firing))
         for work in _sweeps(resources, services, project, items):
-            _in_background(stack, work)
-        _in_background(stack, leases.run)
+            in_background(stack, work)
+        in_background(stack, leases.run)
         stack.push_async_callback(executor.drain, grace_seconds=plan.drain_seconds)
-        _in_background(stack, Worker(executor, resources).run)
-        _in_background(stack, runtime.load)
+        in_background(stack, Worker(executor, resources).run)
+        in_background(stack, runtime.load)
         yield runtime
 
 
@@ -255,19 +259,13 @@ def create_app(
         store: Long-term memory instead of ours on the database: a ``BaseStore``, an ``ItemRepo``,
             or a function that returns one, which is closed with the app.
         checkpointer: A saver instead of ours on the database.
-        auth: Not supported yet.
+        auth: An ``Auth`` object of ``langgraph_sdk``, instead of the file's.
         max_page_size: The largest page of any list or search, in rows.
 
     Raises:
         ConfigError: Neither or both of ``graphs`` and ``config``, or the file or the environment
             is wrong.
-        NotSupportedError: ``auth`` is given.
     """
-    if auth is not None:
-        raise NotSupportedError(
-            "create_app(auth=…): authentication is not enforced yet, so everybody could read "
-            "everything; leave it out and guard the app where it is mounted"
-        )
     if (graphs is None) == (config is None):
         raise ConfigError('create_app: give graphs={"name": graph} or config="langgraph.json"')
     project = None if config is None else read_project(Path(config))
@@ -279,7 +277,7 @@ def create_app(
         log.warning("%s", warning)
     size = settings.max_page_size if max_page_size is None else max_page_size
     settings = replace(settings, max_page_size=check_max_page_size(size))
-    plan = Plan(settings, project, graphs, store, checkpointer)
+    plan = Plan(settings, project, graphs, store, checkpointer, auth)
     return Entrance(lambda: open_runtime(plan))
 
 
@@ -328,6 +326,22 @@ async def _store(
     return store, resources.items
 
 
+def _executor(
+    engine: Engine, resources: ResourceStore, bus: MemoryEventBus, settings: Settings
+) -> Executor:
+    return Executor(
+        engine,
+        resources,
+        bus,
+        SystemClock(),
+        owner=owner_name(),
+        jobs=settings.jobs,
+        lease_seconds=settings.lease_seconds,
+        timeout_seconds=settings.run_timeout_seconds,
+        cipher=SecretCipher(settings.secret_key) if settings.secret_key else None,
+    )
+
+
 async def _saver(stack: AsyncExitStack, plan: Plan, driver: Driver) -> Saver:
     """Return the memory of threads: given in code, named in the file, or ours."""
     if plan.checkpointer is not None:
@@ -359,6 +373,15 @@ def _courier(
         SystemClock(),
         kept_seconds=settings.deliveries_kept_seconds,
     )
+
+
+async def _rules(plan: Plan) -> AuthRules | None:
+    """Return who may do what: given in code, or named in the file; ``None``: everybody all."""
+    found, project = plan.auth, plan.project
+    if found is None and project is not None and project.auth is not None:
+        _make_importable(project)
+        found = await named_object("auth.path", project.auth, project.folder)
+    return None if found is None else AuthRules(found)
 
 
 def _graphs(plan: Plan) -> Graphs:
@@ -423,13 +446,15 @@ async def _ensure_assistants(resources: ResourceStore, graphs: Graphs) -> None:
     )
 
 
-def _app(services: Services, settings: Settings, project: Project | None) -> ASGIApp:
+def _app(services: Services, plan: Plan, rules: AuthRules | None, threads: ThreadRepo) -> ASGIApp:
+    settings, project = plan.settings, plan.project
     options = ServerOptions(
         max_body_bytes=settings.max_body_bytes,
         heartbeat_seconds=settings.heartbeat_seconds,
         max_page_size=settings.max_page_size,
         cors=(project.cors if project else None) or {},
         disabled=project.disabled if project else frozenset(),
+        guard=None if rules is None else Guard(rules, threads),
         passed_on=(project.configurable_headers if project else Headers()).passed_on,
     )
     app = build_app(services, options)
@@ -449,10 +474,6 @@ def _webhook_policy(plan: Plan) -> WebhookPolicy:
     return WebhookPolicy(**given, secret=plan.settings.webhook_secret)
 
 
-def _sweep_seconds(project: Project | None) -> float:
-    return project.sweep_seconds if project else SWEEP_SECONDS
-
-
 def _sweeps(
     resources: ResourceStore, services: Services, project: Project | None, items: ItemRepo
 ) -> Iterator[Callable[[], Coroutine[Any, Any, None]]]:
@@ -463,7 +484,7 @@ def _sweeps(
         return partial(sweep, what, remove, at_once=SWEEP_ROWS, every_seconds=seconds)
 
     lifetimes = _lifetimes(project)
-    yield records("items", items, _sweep_seconds(project))
+    yield records("items", items, project.sweep_seconds if project else SWEEP_SECONDS)
     yield records("idempotency records", resources.idempotency, RECORDS_SECONDS)
     yield records("deliveries", resources.deliveries, RECORDS_SECONDS)
     yield partial(
@@ -473,23 +494,3 @@ def _sweeps(
         at_once=lifetimes.at_once,
         every_seconds=lifetimes.sweep_seconds,
     )
-
-
-def _in_background(stack: AsyncExitStack, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Run something until the stack is closed down to here, anew where it broke off."""
-    task = asyncio.create_task(_unbroken(work))
-
-    async def stop() -> None:
-        task.cancel()
-        await asyncio.wait({task})
-
-    stack.push_async_callback(stop)
-
-
-async def _unbroken(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    while True:
-        try:
-            return await work()
-        except Exception:
-            log.exception("background work broke off; it begins anew")
-        await asyncio.sleep(RESTART_SECONDS)

@@ -18,15 +18,18 @@ POLL_SECONDS = 0.01
 
 
 @contextmanager
-def serve(given: Mapping[str, Any], database_url: str, **settings: Any) -> Iterator[str]:
+def serve(
+    given: Mapping[str, Any], database_url: str, *, auth: Any = None, **settings: Any
+) -> Iterator[str]:
     """Serve some graphs on a free port; yields the address.
 
     Args:
         given: Graphs by id.
         database_url: Where everything is kept.
+        auth: An ``Auth`` object, or ``None``.
         **settings: Fields of ``Settings``.
     """
-    plan = Plan(Settings(database_url=database_url, **settings), graphs=given)
+    plan = Plan(Settings(database_url=database_url, **settings), graphs=given, auth=auth)
     app = Entrance(lambda: open_runtime(plan))
     config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)

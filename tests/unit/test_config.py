@@ -131,7 +131,6 @@ def test_cors_and_the_mount_prefix_are_read(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("key", "config"),
     [
-        ("auth", {"auth": {"path": "./auth.py:auth"}}),
         ("encryption", {"encryption": {"path": "./e.py:e"}}),
         ("http.app", {"http": {"app": "./app.py:app"}}),
     ],

@@ -128,11 +128,15 @@ KEYS: Mapping[str, Key] = {
     "checkpointer.serde.allowed_msgpack_modules": Key("served", "The same."),
     "checkpointer.serde.pickle_fallback": Key("served", "Only `false`: nothing is ever unpickled."),
     "checkpointer.prune": Key("later", "old checkpoints are kept"),
-    "auth": Key(
-        "refused",
-        "authentication is not enforced yet, so everybody could read everything",
-        "Remove the key to serve without it on 127.0.0.1",
+    "auth": Key("served", "Who may call, and what they may see.", holds=True),
+    "auth.path": Key(
+        "served", "`path/file.py:name` of an `Auth` object of `langgraph_sdk`. Required."
     ),
+    "auth.disable_studio_auth": Key(
+        "image", "Always so: every request goes through `authenticate`."
+    ),
+    "auth.openapi": Key("later", "the OpenAPI document names no security scheme"),
+    "auth.cache": Key("image", "Nothing is cached: `authenticate` is asked each time."),
     "encryption": Key(
         "refused",
         "nothing is encrypted at rest yet",

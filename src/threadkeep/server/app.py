@@ -10,14 +10,19 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp
 from starlette.websockets import WebSocket
 
+from threadkeep.errors import ThreadkeepError
 from threadkeep.model.identity import passed_headers
 from threadkeep.server import checks
 from threadkeep.server.call import Call, Handler
 from threadkeep.server.errors import error_response
+from threadkeep.server.guard import MAKES_RUNS
 from threadkeep.server.middleware import middleware, request_id_of
 from threadkeep.server.options import ServerOptions
 from threadkeep.server.routes import ROUTES, SOCKETS, group_of
+from threadkeep.server.thread_streams import POLICY_VIOLATION
 from threadkeep.services.context import Services
+
+MAX_REASON = 100  # characters; a close frame has room for 123 bytes
 
 
 def build_app(services: Services, options: ServerOptions) -> Starlette:
@@ -34,11 +39,11 @@ def build_app(services: Services, options: ServerOptions) -> Starlette:
         by_path.setdefault(route.path, {})[route.method] = route.handler
     app = Starlette(
         routes=[
-            Route(path, _endpoint(handlers, services, options), methods=list(handlers))
+            Route(path, _endpoint(path, handlers, services, options), methods=list(handlers))
             for path, handlers in by_path.items()
         ]
         + [
-            WebSocketRoute(path, _socket(serve, services, options))
+            WebSocketRoute(path, _socket(path, serve, services, options))
             for path, serve in SOCKETS.items()
         ],
         middleware=middleware(max_body_bytes=options.max_body_bytes, cors=options.cors),
@@ -49,12 +54,14 @@ def build_app(services: Services, options: ServerOptions) -> Starlette:
 
 
 def _endpoint(
-    handlers: Mapping[str, Handler], services: Services, options: ServerOptions
+    path: str, handlers: Mapping[str, Handler], services: Services, options: ServerOptions
 ) -> Callable[[Request], Awaitable[ASGIApp]]:
     async def endpoint(request: Request) -> ASGIApp:
         passed_headers.set(options.passed_on(request.headers))
         method = "GET" if request.method == "HEAD" else request.method
         try:
+            if options.guard is not None:
+                await options.guard.enter(request, path)
             return await handlers[method](Call(request, services, options))
         except Exception as error:
             return error_response(error, request_id_of(request.scope))
@@ -63,6 +70,7 @@ def _endpoint(
 
 
 def _socket(
+    path: str,
     serve: Callable[[WebSocket, Callable[[WebSocket], Call]], Awaitable[None]],
     services: Services,
     options: ServerOptions,
@@ -72,6 +80,13 @@ def _socket(
         return Call(Request(asked), services, options)
 
     async def endpoint(websocket: WebSocket) -> None:
+        passed_headers.set(options.passed_on(websocket.headers))
+        if options.guard is not None:
+            try:  # it takes commands, so who may only read may not open it
+                await options.guard.enter(call_of(websocket).request, path, MAKES_RUNS)
+            except ThreadkeepError as error:
+                await websocket.close(POLICY_VIOLATION, str(error)[:MAX_REASON])
+                return
         await serve(websocket, call_of)
 
     return endpoint

@@ -24,6 +24,7 @@ from threadkeep.errors import (
     MalformedBodyError,
     NotFoundError,
     NotSupportedError,
+    RefusedByRuleError,
     RunError,
     SecretNotStoredError,
     StorageError,
@@ -63,6 +64,8 @@ CLIENT_CLOSED_REQUEST = 499  # nobody reads it; the access log should not call i
 
 def status_of(error: ThreadkeepError) -> int:
     """Return the status of the nearest class of an error that has one."""
+    if isinstance(error, RefusedByRuleError):
+        return error.status
     return next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
 
 
@@ -83,7 +86,10 @@ def _own(error: ThreadkeepError, request_id: str) -> Response:
     status = status_of(error)
     if status >= http.HTTPStatus.INTERNAL_SERVER_ERROR and not isinstance(error, NotSupportedError):
         log.error("request %s failed: %s", request_id, error, exc_info=error)
-    return _answer(str(error), error.code, status, details_of(error))
+    response = _answer(str(error), error.code, status, details_of(error))
+    if isinstance(error, RefusedByRuleError):
+        response.headers.update(error.headers)
+    return response
 
 
 def details_of(error: ThreadkeepError) -> Mapping[str, Any] | None:

@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from threadkeep.server.guard import Guard
+
 
 @dataclass(frozen=True, slots=True)
 class ServerOptions:
@@ -17,6 +19,7 @@ class ServerOptions:
         cors: Which other origins a page may call from, as arguments of Starlette's
             ``CORSMiddleware`` under the names of ``http.cors``; everywhere without.
         disabled: The groups of routes that are not served.
+        guard: Lets requests in where callers are authenticated; ``None``: everybody.
         passed_on: Which of a request's headers its runs find in ``configurable``.
     """
 
@@ -25,4 +28,5 @@ class ServerOptions:
     max_page_size: int
     cors: Mapping[str, Any] = field(default_factory=dict)
     disabled: frozenset[str] = frozenset()
+    guard: Guard | None = None
     passed_on: Callable[[Mapping[str, str]], Mapping[str, str]] = lambda _: {}

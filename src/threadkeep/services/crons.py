@@ -11,10 +11,12 @@ from typing import Any
 from threadkeep.engine.identifiers import new_id
 from threadkeep.errors import NotFoundError
 from threadkeep.model.crons import Cron, CronPatch, NewCron, OnRunCompleted
+from threadkeep.model.identity import current_user
 from threadkeep.model.queries import CronQuery, Listing
 from threadkeep.ports.clock import Clock
 from threadkeep.ports.resources import ResourceStore
 from threadkeep.rules.cron_times import next_fire
+from threadkeep.rules.redaction import redact_keys
 from threadkeep.rules.run_secrets import check_no_secrets
 
 PLANNING = ("schedule", "timezone", "end_time")  # what the next date is made from
@@ -56,6 +58,7 @@ class CronService:
             raise NotFoundError("assistant", assistant_id)
         next_run_date = _next(schedule, timezone, end_time, self._clock.now())
         cron_id = new_id()
+        user = current_user.get()
         new = NewCron(
             cron_id=cron_id,
             assistant_id=assistant_id,
@@ -68,6 +71,8 @@ class CronService:
             on_run_completed=on_run_completed,
             payload=_kept(cron_id, payload),
             metadata=metadata,
+            user_id=None if user is None else user["identity"],
+            principal=None if user is None else redact_keys(user),
         )
         return await self._crons.create(new)
 

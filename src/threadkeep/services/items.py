@@ -12,6 +12,7 @@ from langgraph.store.base import (
 )
 from langgraph.store.base import InvalidNamespaceError as RefusedNamespace
 
+from threadkeep.auth.scope import current_scope
 from threadkeep.errors import InvalidNamespaceError, NotFoundError, NotSupportedError
 from threadkeep.model.items import Namespace
 from threadkeep.model.unset import UNSET, Unset
@@ -46,6 +47,8 @@ class ItemService:
             ValueNotStorableError: The value cannot be stored.
         """
         ttl = NOT_PROVIDED if isinstance(ttl_minutes, Unset) else ttl_minutes
+        asked = await _asked("put", namespace=namespace, key=key, value=dict(value), index=index)
+        namespace, key, value = asked["namespace"], asked["key"], asked["value"]
         with _own_words():
             await self._store.aput(namespace, key, dict(value), index=index, ttl=ttl)
 
@@ -56,6 +59,8 @@ class ItemService:
             InvalidNamespaceError: The namespace cannot be an address.
             NotFoundError: There is none, or its lifetime is over.
         """
+        asked = await _asked("get", namespace=namespace, key=key)
+        namespace, key = asked["namespace"], asked["key"]
         with _own_words():
             item = await self._store.aget(namespace, key, refresh_ttl=refresh_ttl)
         if item is None:
@@ -64,6 +69,8 @@ class ItemService:
 
     async def delete(self, namespace: Namespace, key: str) -> None:
         """Delete an item; an unknown one is no error."""
+        asked = await _asked("delete", namespace=namespace, key=key)
+        namespace, key = asked["namespace"], asked["key"]
         with _own_words():
             await self._store.adelete(namespace, key)
 
@@ -93,9 +100,13 @@ class ItemService:
                 kind = type(self._store).__name__
                 raise NotSupportedError(f"mode: the store of this server, {kind}, has no modes")
             more["mode"] = mode
+        asked = await _asked(
+            "search", namespace=prefix, query=query, filter=filter, limit=limit, offset=offset
+        )
+        filter = asked["filter"]
         with _own_words():
             return await self._store.asearch(
-                prefix,
+                asked["namespace"] or (),
                 **more,
                 query=query,
                 filter=dict(filter) if filter else None,
@@ -114,10 +125,25 @@ class ItemService:
         offset: int,
     ) -> Sequence[Namespace]:
         """Read a page of the distinct namespaces, label by label in order."""
+        asked = await _asked(
+            "list_namespaces",
+            namespace=prefix,
+            suffix=suffix,
+            max_depth=max_depth,
+            limit=limit,
+            offset=offset,
+        )
+        prefix = asked["namespace"] or None
         with _own_words():
             return await self._store.alist_namespaces(
                 prefix=prefix, suffix=suffix, max_depth=max_depth, limit=limit, offset=offset
             )
+
+
+async def _asked(action: str, **value: Any) -> dict[str, Any]:
+    """Return what is asked for, as the caller's rules leave it."""
+    scope = current_scope.get()
+    return value if scope is None else await scope.rewritten(action, value)
 
 
 @contextmanager
