@@ -30,6 +30,13 @@ def serve(
         **settings: Fields of ``Settings``.
     """
     plan = Plan(Settings(database_url=database_url, **settings), graphs=given, auth=auth)
+    with serve_plan(plan) as url:
+        yield url
+
+
+@contextmanager
+def serve_plan(plan: Plan) -> Iterator[str]:
+    """Serve what a plan says on a free port; yields the address."""
     app = Entrance(lambda: open_runtime(plan))
     config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)

@@ -10,7 +10,13 @@ EVENTS_KEPT_SECONDS = 3600.0  # after a run's end, unless configured
 
 
 class Subscription(Protocol):
-    """One listener to one run: an async iterator of bursts of at least one event, in order."""
+    """One listener to one run: an async iterator of bursts of at least one event, in order.
+
+    Attributes:
+        missed: How many events behind the ``seq`` it was to start at are not kept any more.
+    """
+
+    missed: int
 
     def __aiter__(self) -> Self: ...
 

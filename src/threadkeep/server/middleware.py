@@ -12,11 +12,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from threadkeep.errors import BodyTooLargeError
 from threadkeep.server.errors import error_response
-from threadkeep.server.wire import NEXT_HEADER, TOTAL_HEADER
+from threadkeep.server.wire import MISSED_HEADER, NEXT_HEADER, TOTAL_HEADER
 
 REQUEST_ID_HEADER = "X-Request-Id"
 SAFE_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
-EXPOSED_HEADERS = ("Content-Location", "Location", NEXT_HEADER, TOTAL_HEADER, REQUEST_ID_HEADER)
+EXPOSED_HEADERS = (
+    *("Content-Location", "Location", NEXT_HEADER, TOTAL_HEADER, MISSED_HEADER),
+    REQUEST_ID_HEADER,
+)
 MAX_DRAINED_BYTES = 64 * 1024 * 1024  # of a refused body; past it the connection is cut
 
 

@@ -20,7 +20,7 @@ from threadkeep.server.sse import (
     body_of,
     parse_last_event_id,
 )
-from threadkeep.server.wire import JSON_TYPE, json_response, page_response
+from threadkeep.server.wire import JSON_TYPE, MISSED_HEADER, json_response, page_response
 from threadkeep.services.streams import RunStream
 
 ON_THREAD = "thread_id"  # the part of the path that stateless runs have not
@@ -202,9 +202,10 @@ async def _end_of(
 
 
 def _events(call: Call, opened: RunStream) -> ASGIApp:
+    missed = {MISSED_HEADER: str(opened.missed)} if opened.missed else {}
     return EventStream(
         opened,
-        headers=_place(opened.run, then="stream"),
+        headers=_place(opened.run, then="stream") | missed,
         with_ids=bool(opened.run.kwargs.get("stream_resumable")),
         heartbeat_seconds=call.options.heartbeat_seconds,
     )

@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # at run time they come with the graphs, after the port is op
 
 JSON_TYPE = "application/json"
 TOTAL_HEADER = "X-Pagination-Total"
+MISSED_HEADER = "X-Threadkeep-Missed-Events"  # how many are not kept any more
 NEXT_HEADER = "X-Pagination-Next"
 
 ASSISTANT_FIELDS = (

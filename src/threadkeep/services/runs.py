@@ -330,7 +330,7 @@ class RunService:
                 await self._detached(self.admitting.stop(run, "interrupt"))
 
         read = partial(self._resources.runs.get, run.run_id)
-        return RunStream(run, told(heard, modes, read), close)
+        return RunStream(run, told(heard, modes, read), close, heard.missed)
 
     async def _close_after_end(self, run: Run) -> None:
         """End a run's channel here when another process executed it."""

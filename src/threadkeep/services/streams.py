@@ -26,11 +26,13 @@ class RunStream:
         run: The run as it was when listening began.
         events: What it publishes, in bursts of at least one event; ends after the run has
             settled, or when the listener is too slow.
+        missed: How many events that were asked for are not kept any more.
     """
 
     run: Run
     events: AsyncIterator[list[Event]]
     _close: Callable[..., Awaitable[None]]
+    missed: int = 0
 
     async def aclose(self, *, disconnected: bool) -> None:
         """Stop listening; call it once, however the stream ended.

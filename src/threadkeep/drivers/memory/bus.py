@@ -79,6 +79,7 @@ class _Listener:
 
     def __init__(self, bus: "MemoryEventBus", channel: _Channel, after: int) -> None:
         self.after = after
+        self.missed = 0
         self._bus = bus
         self._channel = channel
         self._waiting: asyncio.Future[None] | None = None
@@ -196,6 +197,7 @@ class MemoryEventBus:
         channel = self._channel(run_id)
         start = channel.last if after is None else min(after, channel.last)
         listener = _Listener(self, channel, max(start, channel.first - 1))
+        listener.missed = listener.after - start
         channel.listeners.add(listener)
         return listener
 
