@@ -20,7 +20,7 @@ def test_a_server_says_that_it_is_there_and_what_it_is(http: httpx.Client) -> No
     assert http.get("/ok").json() == {"ok": True}
     info = http.get("/info").json()
     assert set(info) == {"version", "langgraph_py_version", "flags"}
-    assert info["flags"] == {"assistants": True, "crons": False, "langsmith": False}
+    assert info["flags"] == {"assistants": True, "crons": True, "langsmith": False}
 
 
 def test_each_graph_is_an_assistant(client: SyncLangGraphClient) -> None:

@@ -8,7 +8,7 @@ import threadkeep
 from threadkeep.server.call import Call
 from threadkeep.server.wire import json_response
 
-FLAGS = {"assistants": True, "crons": False, "langsmith": False}
+FLAGS = {"assistants": True, "crons": True, "langsmith": False}
 
 
 async def ok(call: Call) -> ASGIApp:

@@ -28,13 +28,11 @@ class ThreadBurst:
         run: The run whose it is, as it is now when it has ended.
         events: What it published; empty in the last part of each run.
         has_ended: Whether the run has; then this is its last part.
-        is_kept: Whether the events of an ended run were still there.
     """
 
     run: Run
     events: list[Event]
     has_ended: bool
-    is_kept: bool = True
 
 
 @dataclass(slots=True)
@@ -77,9 +75,8 @@ class ThreadEvents:
 
         Args:
             thread_id: The thread.
-            replay: Begin with what is kept of the runs there were, oldest first. Of runs of which
-                nothing is kept only the newest is told, by its end alone. Otherwise active runs
-                come first, from now on.
+            replay: Begin with what is kept of the runs there were, oldest first; a run of which
+                nothing is kept is not told of. Otherwise active runs come first, from now on.
 
         Raises:
             UnavailableError: The listener is too slow: events that it has not taken were dropped.
@@ -96,8 +93,7 @@ class ThreadEvents:
                 run_id = await heard.order.get()
                 after = None if run_id in met and not replay else 0
                 async for burst in self._run(heard, run_id, after=after):
-                    if burst.is_kept or run_id in met[-1:]:
-                        yield burst
+                    yield burst
         finally:
             for task in tasks:
                 task.cancel()
@@ -141,7 +137,8 @@ class ThreadEvents:
                     f"this listener is too slow for run {run_id!r}; come back and go on behind the "
                     "last event that was seen"
                 )
-        yield ThreadBurst(run, [], has_ended=True, is_kept=has_events)
+        if has_events:
+            yield ThreadBurst(run, [], has_ended=True)
 
     async def _follow(self, topic: Subscription, heard: _Heard) -> None:
         async for burst in topic:
