@@ -8,9 +8,10 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from threadkeep.checkpoints import bodies
 from threadkeep.checkpoints.codec import Codec
 from threadkeep.checkpoints.entries import Blob, Inline
+from threadkeep.checkpoints.gathering import Documents
 from threadkeep.checkpoints.prints import take
-from threadkeep.checkpoints.reading import TOGETHER, Documents, Reader
-from threadkeep.checkpoints.shelf import KEPT_BYTES, Held, Shelf
+from threadkeep.checkpoints.reading import TOGETHER, Reader
+from threadkeep.checkpoints.shelf import KEPT_BYTES, Held, Shelf, size_of
 from threadkeep.errors import CorruptionError, SchemaTooNewError
 from threadkeep.ports.documents import ITEMS, PARTS, Document
 from threadkeep.savers.serde import SafeSerializer
@@ -68,7 +69,7 @@ def test_elements_are_made_anew_each_time_and_have_their_prints() -> None:
     marks = [*stored(*values)]
     reader = reader_of(stored(*values))
     first, prints = reader.printed(marks)
-    assert prints == [take(value) for value in first]
+    assert [each and each[:2] for each in prints] == [take(value) for value in first]
     for message in first:
         message.additional_kwargs["mine"] = True
     again = Reader(CODEC, dict(reader.kept), set()).made(marks)
@@ -94,6 +95,53 @@ def test_the_element_that_is_damaged_is_named(share: bool) -> None:
     del documents[marks[70]]
     with pytest.raises(CorruptionError, match=f"^element 70: .*{marks[70].hex()} is missing"):
         reader_of(documents, share=share).printed(marks)
+
+
+def test_an_element_that_comes_again_is_made_again() -> None:
+    short, long, message = "x" * 50, "x" * 200, HumanMessage("hi")
+    documents = stored(short, long, message)
+    assert [document.body[0] for document in documents.values()][:2] == [0, bodies.TABLED]  # type: ignore[union-attr]
+    marks = [*documents] * 3
+    assert reader_of(documents).made(marks) == [short, long, message] * 3
+    del documents[marks[0]]
+    with pytest.raises(CorruptionError, match=r"^element 0: .* is missing"):
+        reader_of(documents).made(marks)
+
+
+@pytest.mark.parametrize("at", [0, 70, 2 * TOGETHER - 1])
+def test_a_body_that_cannot_be_unpacked_is_named(at: int) -> None:
+    documents = stored(*({"n": n, "text": "x" * 100} for n in range(2 * TOGETHER)))
+    mark = [*documents][at]
+    body = documents[mark].body  # type: ignore[union-attr]
+    assert body[0] == bodies.TABLED
+    for broken in (body[:1], body[:-1], body + b"\0", body[:1] + bytes(len(body) - 1)):
+        documents[mark] = Document("t", ITEMS, (mark,), broken)
+        with pytest.raises(CorruptionError, match=f"^element {at}: a compressed body"):
+            reader_of(documents).made([*documents])
+
+
+def test_plains_that_are_nothing_are_named() -> None:
+    plains = [CODEC.dump("text"), b""]
+    marks = [Inline(plain) for plain in plains]
+    with pytest.raises(CorruptionError, match=r"^element 1: "):
+        reader_of({}).made(marks)
+    with pytest.raises(CorruptionError, match=r"^element 1: "):
+        reader_of(documents_of(*plains)).made([*documents_of(*plains)])
+
+
+def test_an_element_under_an_older_key_is_read_with_the_others() -> None:
+    plains = [CODEC.dump({"n": n, "text": "x" * 100}) for n in range(5)]
+    older = b"an older key"
+    refs = [bodies.address(older if n == 3 else CODEC.key, plain) for n, plain in enumerate(plains)]
+    documents: Documents = {
+        ref: Document("t", ITEMS, (ref,), bodies.seal(plain))
+        for ref, plain in zip(refs, plains, strict=True)
+    }
+    codec = Codec(CODEC.serde, CODEC.key, (b"another", older))
+    made = Reader(codec, dict(documents), documents.keys()).made(refs)
+    assert made == [CODEC.load(plain) for plain in plains]
+    with pytest.raises(CorruptionError, match=r"^element 3: "):
+        reader_of(documents).made(refs)
 
 
 def test_the_element_that_cannot_be_decoded_is_named() -> None:
@@ -160,20 +208,24 @@ def test_parts_and_large_values_are_not_kept() -> None:
 
 def test_a_shelf_is_bounded_and_lets_go_of_the_thread_unused_for_longest() -> None:
     shelf = Shelf(10_000)
+
+    def keep(thread_id: str, found: dict[bytes, Held]) -> None:
+        shelf.keep(thread_id, {**found}, sum(map(size_of, found.values())))
+
     for thread_id in ("one", "two"):
-        shelf.keep(thread_id, {bytes((n,)): Held((), bytes(800)) for n in range(4)})
+        keep(thread_id, {bytes((n,)): Held((), bytes(800)) for n in range(4)})
     assert len(shelf.find("one", [b"\0", b"\1", b"\2", b"\3"])) == 4
-    shelf.keep("three", {bytes((n,)): Held((), bytes(800)) for n in range(4)})
+    keep("three", {bytes((n,)): Held((), bytes(800)) for n in range(4)})
     assert len(shelf.find("one", [b"\0", b"\1", b"\2", b"\3"])) == 4
     assert len(shelf.find("two", [b"\0", b"\1", b"\2", b"\3"])) == 2
-    shelf.keep("four", {b"\0": Held((), bytes(20_000))})
+    keep("four", {b"\0": Held((), bytes(20_000))})
     assert not shelf.find("four", [b"\0"])
-    shelf.keep("four", {b"\0": Held((), bytes(9_000))})
+    keep("four", {b"\0": Held((), bytes(9_000))})
     assert shelf.find("four", [b"\0"])
     assert not shelf.find("one", [b"\0"])
     shelf.forget("four")
     assert not shelf.find("four", [b"\0"])
-    shelf.keep("five", {bytes((n,)): Held((), bytes(800)) for n in range(10)})
+    keep("five", {bytes((n,)): Held((), bytes(800)) for n in range(10)})
     assert len(shelf.find("five", [bytes((n,)) for n in range(10)])) == 10
 
 
@@ -184,6 +236,6 @@ def test_what_was_read_replaces_what_was_written() -> None:
     shelf.keep_documents([document])
     assert shelf.find("t", [ref]) == {ref: document}
     held = Held((), bytes(200))
-    shelf.keep("t", {ref: held})
+    shelf.keep("t", {ref: held}, size_of(held))
     shelf.keep_documents([document])
     assert shelf.find("t", [ref]) == {ref: held}

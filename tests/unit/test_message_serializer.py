@@ -64,6 +64,12 @@ def test_a_value_comes_back_as_langgraph_gives_it_back(value: Any) -> None:
         assert ours.model_extra == theirs.model_extra
 
 
+def sketch_of(stored: bytes) -> Any:
+    (sketch,) = OURS.sketch([stored], 0)
+    assert OURS.sketch([b"." + stored, b"", stored], 1)[0] == sketch
+    return sketch
+
+
 def test_messages_are_read_the_short_way(monkeypatch: pytest.MonkeyPatch) -> None:
     stored = OURS.dumps_typed(VALUES[3])
 
@@ -76,38 +82,38 @@ def test_messages_are_read_the_short_way(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_message_with_other_fields_goes_the_long_way() -> None:
     _, stored = OURS.dumps_typed(HumanMessage("hi"))
-    sketch = OURS.sketch(stored)
+    sketch = sketch_of(stored)
     assert sketch is not None
     assert OURS.compose([sketch]) == [HumanMessage("hi")]
-    assert OURS.sketch(stored.replace(b"content", b"contend")) is None
-    assert OURS.sketch(stored.replace(b"HumanMessage", b"HumanMessagf")) is None
-    assert OURS.sketch(stored[:-9]) is None
-    assert OURS.sketch(b"") is None
-    renamed = OURS.sketch(stored.replace(b"additional_kwargs", b"additional_kwargz"))
+    assert sketch_of(stored.replace(b"content", b"contend")) is None
+    assert sketch_of(stored.replace(b"HumanMessage", b"HumanMessagf")) is None
+    assert sketch_of(stored[:-9]) is None
+    assert sketch_of(b"") is None
+    renamed = sketch_of(stored.replace(b"additional_kwargs", b"additional_kwargz"))
     assert renamed is not None
     with pytest.raises(ValueError, match="other fields"):
         OURS.compose([renamed])
 
 
-SKETCHED = [value for value in VALUES if OURS.sketch(OURS.dumps_typed(value)[1])]
+SKETCHED = [value for value in VALUES if sketch_of(OURS.dumps_typed(value)[1])]
 
 
 def test_what_is_sketched_has_the_print_and_the_payload_of_the_value() -> None:
     assert len(SKETCHED) == 10
     for value in SKETCHED:
         _, stored = OURS.dumps_typed(value)
-        sketch = OURS.sketch(stored)
+        sketch = sketch_of(stored)
         assert sketch is not None
         assert OURS.payload(sketch) == stored
         try:
             (made,) = OURS.compose([sketch])
         except ValueError:
             continue  # it holds an object: its print is taken of the value
-        assert take(made) == sketch[0]
+        assert take(made) == sketch[:2]
 
 
 def test_messages_made_of_one_sketch_share_no_container() -> None:
-    sketch = OURS.sketch(OURS.dumps_typed(VALUES[3])[1])
+    sketch = sketch_of(OURS.dumps_typed(VALUES[3])[1])
     assert sketch is not None
     one, other = OURS.compose([sketch, sketch])
     one.tool_calls[0]["args"]["q"].append(2)
@@ -115,6 +121,21 @@ def test_messages_made_of_one_sketch_share_no_container() -> None:
     one.model_fields_set.clear()
     assert other == VALUES[3]
     assert OURS.compose([sketch]) == [VALUES[3]]
+
+
+def test_values_without_objects_are_made_by_one_call() -> None:
+    values = [{"a": [1, {"b": None}]}, "text", 5, [], {}, 2.5, True]
+    stored = [b"." + OURS.dumps_typed(value)[1] for value in values]
+    made = OURS.load(stored, 1)
+    assert made == values
+    assert [*map(type, made)] == [*map(type, values)]
+    made[0]["a"][1]["b"] = 1
+    assert OURS.load(stored, 1) == values
+    for other in (HumanMessage("hi"), (1, 2), {"a": {1}}, "\ud800"):
+        with pytest.raises(ValueError, match="ext_hook"):
+            OURS.load([*stored, b"." + OURS.dumps_typed(other)[1]], 1)
+    with pytest.raises(ValueError, match="unexpected end"):
+        OURS.load([*stored, b"."], 1)
 
 
 def test_a_serializer_that_reads_in_its_own_way_is_asked_for_each_value() -> None:

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 
 from threadkeep.checkpoints.codec import Codec
 from threadkeep.checkpoints.entries import names_of
-from threadkeep.checkpoints.reading import Documents, Reader, naming
+from threadkeep.checkpoints.gathering import Documents
+from threadkeep.checkpoints.reading import Reader, naming
 from threadkeep.checkpoints.recall import row_of
 from threadkeep.checkpoints.shelf import refs_of
 from threadkeep.errors import CorruptionError, MissingDocumentError

@@ -8,7 +8,7 @@ makes of the plain. Format numbers are never reused.
 
 import hashlib
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import zstandard
 
@@ -65,9 +65,20 @@ def flag(kind: int, serde_type: int = 0) -> bytes:
 def address(key: bytes, plain: bytes, refs: Sequence[bytes] = ()) -> bytes:
     """Name a document by its content: ``REF_BYTES`` bytes of keyed BLAKE2b."""
     digest = hashlib.blake2b(plain, digest_size=REF_BYTES, key=key)
-    for ref in refs:
-        digest.update(ref)
+    if refs:
+        digest.update(b"".join(refs))
     return digest.digest()
+
+
+def addresses(key: bytes, plains: Iterable[bytes]) -> list[bytes]:
+    """Name documents that name no others; see ``address``."""
+    begun = hashlib.blake2b(digest_size=REF_BYTES, key=key)
+    named = []
+    for plain in plains:
+        digest = begun.copy()
+        digest.update(plain)
+        named.append(digest.digest())
+    return named
 
 
 def seal(plain: bytes) -> bytes:
@@ -91,13 +102,12 @@ def unseal(body: bytes) -> bytes:
         return body[1:]
     if form not in _FRAMES:
         raise unknown_format(body)
-    packed = body[1:]
-    try:
-        if not packed or packed[0] & _SIZE_BITS != _SMALL_SIZE:
-            size_of_frame(packed)
-        return _decompress(form, packed)
-    except (zstandard.ZstdError, MemoryError) as error:
-        raise CorruptionError("a compressed body cannot be read") from error
+    return _unpacked(form, [body[1:]])[0]
+
+
+def unseal_all(stored: Sequence[bytes]) -> list[bytes]:
+    """Give back the plains of many bodies, all of format ``TABLED``; see ``unseal``."""
+    return _unpacked(TABLED, [body[1:] for body in stored])
 
 
 def unknown_format(body: bytes) -> CorruptionError | SchemaTooNewError:
@@ -153,7 +163,8 @@ def _compress(plain: bytes) -> bytes:
         _compressors.append(compressor)
 
 
-def _decompress(form: int, packed: bytes) -> bytes:
+def _unpacked(form: int, frames: Iterable[bytes]) -> list[bytes]:
+    """Decompress frames of one format."""
     idle = _decompressors[form]
     try:
         decompressor = idle.pop()
@@ -161,7 +172,14 @@ def _decompress(form: int, packed: bytes) -> bytes:
         decompressor = zstandard.ZstdDecompressor(
             dict_data=_FRAMES[form], format=zstandard.FORMAT_ZSTD1_MAGICLESS
         )
+    plains = []
     try:
-        return decompressor.decompress(packed, allow_extra_data=False)
+        for packed in frames:
+            if not packed or packed[0] & _SIZE_BITS != _SMALL_SIZE:
+                size_of_frame(packed)
+            plains.append(decompressor.decompress(packed, allow_extra_data=False))
+    except (zstandard.ZstdError, MemoryError) as error:
+        raise CorruptionError("a compressed body cannot be read") from error
     finally:
         idle.append(decompressor)
+    return plains

@@ -4,7 +4,7 @@ The serializer is passed in; nothing here knows which it is. An address is alway
 the serializer made, so a serializer that answers differently each time only shares nothing.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -96,4 +96,11 @@ class Codec:
 
     def is_address(self, ref: bytes, plain: bytes, refs: tuple[bytes, ...] = ()) -> bool:
         """Tell whether an address is that of a document, under any of the keys."""
-        return any(bodies.address(key, plain, refs) == ref for key in (self.key, *self.older_keys))
+        if bodies.address(self.key, plain, refs) == ref:
+            return True
+        return any(bodies.address(key, plain, refs) == ref for key in self.older_keys)
+
+    def are_addresses(self, refs: Sequence[bytes], plains: Sequence[bytes]) -> bool:
+        """Tell whether addresses are those of documents that name no others."""
+        named = bodies.addresses(self.key, plains)
+        return named == refs or (self.older_keys != () and all(map(self.is_address, refs, plains)))

@@ -13,9 +13,10 @@ from typing import Any
 from threadkeep.checkpoints.codec import Codec
 from threadkeep.checkpoints.earlier import get_earlier
 from threadkeep.checkpoints.entries import Entry, names_of
+from threadkeep.checkpoints.gathering import Documents, gather, still_stored
 from threadkeep.checkpoints.get import Loaded
 from threadkeep.checkpoints.known import Known
-from threadkeep.checkpoints.reading import Documents, Reader, gather, naming, still_stored
+from threadkeep.checkpoints.reading import Reader, naming
 from threadkeep.checkpoints.recall import row_of
 from threadkeep.checkpoints.steps import Steps
 from threadkeep.checkpoints.writes import ordered
@@ -204,7 +205,7 @@ def _follow(
         reader = Reader(codec, found, fresh)
         with naming(document):
             entries = row_of(document, reader).entries
-        known.keep_read(target.thread_id, reader.kept)
+        known.keep_read(target.thread_id, reader.kept, reader.kept_bytes)
         trail.steps.append([*_written(ancestor.writes, trail.wanted)])
         for name in trail.wanted & entries.keys():
             trail.seeds[name] = entries[name]

@@ -10,11 +10,12 @@ from typing import Any
 
 from threadkeep.checkpoints import listing as current
 from threadkeep.checkpoints.codec import Codec
+from threadkeep.checkpoints.gathering import Documents, gather
 from threadkeep.checkpoints.get import Loaded, get, place_of
 from threadkeep.checkpoints.known import Known, Place
 from threadkeep.checkpoints.listing import Listing, Position
 from threadkeep.checkpoints.metadata import equal_text, json_text
-from threadkeep.checkpoints.reading import Documents, Reader, gather, naming
+from threadkeep.checkpoints.reading import Reader, naming
 from threadkeep.checkpoints.schema1 import check_write, make_checkpoint, typed
 from threadkeep.checkpoints.steps import Steps
 from threadkeep.checkpoints.strays import absent

@@ -9,9 +9,10 @@ from threadkeep.checkpoints.blame import blame
 from threadkeep.checkpoints.codec import Codec
 from threadkeep.checkpoints.dicts import watch_table
 from threadkeep.checkpoints.entries import Blob, Entry, Keyed, Table, Text, Tree
+from threadkeep.checkpoints.gathering import Documents, gather, still_stored
 from threadkeep.checkpoints.known import Known, Place
 from threadkeep.checkpoints.lists import Listing
-from threadkeep.checkpoints.reading import Documents, Reader, gather, naming, still_stored
+from threadkeep.checkpoints.reading import Reader, naming
 from threadkeep.checkpoints.recall import record_of, row_of
 from threadkeep.checkpoints.rows import Row
 from threadkeep.checkpoints.steps import Steps
@@ -83,7 +84,7 @@ def _watched_checkpoint(
     row = row_of(document, reader)
     values, lists = _watched_values(row, reader)
     loaded = _loaded(document, row, values, children, reader)
-    known.keep_read(document.thread_id, reader.kept)
+    known.keep_read(document.thread_id, reader.kept, reader.kept_bytes)
     known.remember(record_of(loaded.place, row, document, lists))
     for writes in children:
         if any(index >= 0 for index in read_writes(writes)[1]):
@@ -128,7 +129,7 @@ def load_page(
                     for channel, entry in row.entries.items()
                 }
                 made[place] = _loaded(document, row, values, children.get(place, []), reader)
-        known.keep_read(thread_id, reader.kept)
+        known.keep_read(thread_id, reader.kept, reader.kept_bytes)
     places = [place_of(document) for document in documents]
     return [made[place] for place in places if place in made]
 

@@ -189,11 +189,11 @@ class Known:
         with self._guard:
             return self._shelf.find(thread_id, refs)
 
-    def keep_read(self, thread_id: str, found: Mapping[bytes, Kept]) -> None:
-        """Take in documents that were read and are what their addresses say."""
+    def keep_read(self, thread_id: str, found: Mapping[bytes, Kept], size_bytes: int) -> None:
+        """Take in documents that were read and are what their addresses say; see ``Shelf.keep``."""
         if found:
             with self._guard:
-                self._shelf.keep(thread_id, found)
+                self._shelf.keep(thread_id, found, size_bytes)
 
     def keep_documents(self, documents: Collection[Document]) -> None:
         """Take in documents that were written; those without an address are left out."""

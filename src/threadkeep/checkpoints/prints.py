@@ -49,7 +49,8 @@ _NO_TEXT = {"content": None}
 _IMMUTABLE = frozenset((datetime, date, time, timedelta, Decimal, UUID))
 
 
-Taken = tuple[str | None, bytes] | None  # a message's long text, and all else packed
+# A message's long text, and all else packed; what follows these is not looked at.
+Taken = tuple[str | None, bytes, *tuple[Any, ...]] | None
 Print = tuple[str | None, bytes] | None  # a message's long text, and the sum of all else
 
 
@@ -79,15 +80,20 @@ class Sheet:
     def extended(self, elements: Sequence[Any], taken: Sequence[Taken]) -> "Sheet":
         """Give a sheet of these elements and of others, taken before; there must be room."""
         kinds = [*map(type, elements)]
-        texts = enumerate((seen[0] if seen else None for seen in taken), len(self.kinds))
+        places = enumerate(taken, len(self.kinds))
+        packed = [seen[1] if seen else b"" for seen in taken]
+        models = self._plain and all(map(_is_model, dict.fromkeys(kinds)))
         sheet = Sheet()
         sheet.kinds = self.kinds + kinds
-        sheet.whole = self.whole and None not in taken
-        sheet._plain = self._plain and all(map(_is_model, kinds)) and not any(map(_EXTRA, elements))
-        sheet._texts = self._texts | {place: text for place, text in texts if text is not None}
-        sheet._sums = self._sums + b"".join(_sum(seen[1]) if seen else _NO_SUM for seen in taken)
+        sheet.whole = self.whole and all(packed)
+        sheet._plain = models and not any(map(_EXTRA, elements))
+        sheet._texts = self._texts | {
+            place: seen[0] for place, seen in places if seen and seen[0] is not None
+        }
+        sums = [xxh3_128_digest(each, _KEY) if each else _NO_SUM for each in packed]
+        sheet._sums = self._sums + b"".join(sums)
         sheet._all = self._all.copy()
-        sheet._all.update(b"".join(seen[1] for seen in taken if seen))
+        sheet._all.update(b"".join(packed))
         return sheet
 
     def again(self, elements: Sequence[Any], start: int, edited: Mapping[int, Taken]) -> "Sheet":

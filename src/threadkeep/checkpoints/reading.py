@@ -1,10 +1,10 @@
-"""Reading documents by address, and the values they are.
+"""Values made of the documents that were gathered, each checked against its address once.
 
-``gather`` follows addresses down to the last document: checkpoint or writes, then all nodes, then
-their elements, three requests whatever the history, and one more for each further 2 MiB.
+Most elements of a long list are alike: they are unpacked, checked and made many at a time. What is
+not like them, and what is damaged, is looked at one by one, so that it can be told which it is.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -21,129 +21,39 @@ from threadkeep.checkpoints.entries import (
     Text,
     Tree,
 )
-from threadkeep.checkpoints.known import Known
+from threadkeep.checkpoints.gathering import Documents
 from threadkeep.checkpoints.lists import Listing, read
 from threadkeep.checkpoints.prints import Taken, take
 from threadkeep.checkpoints.sends import make_send, unpack_send
 from threadkeep.checkpoints.shelf import (
     KEPT_BYTES,
+    OVERHEAD_BYTES,
     Held,
     Kept,
     SketchingSerde,
     Source,
     refs_of,
+    size_of,
 )
-from threadkeep.checkpoints.steps import Fetch, Steps
 from threadkeep.checkpoints.tables import Items
 from threadkeep.checkpoints.tables import read as read_table
 from threadkeep.checkpoints.texts import join
 from threadkeep.checkpoints.values import SNAPSHOT
 from threadkeep.errors import (
     CorruptionError,
-    MissingDocumentError,
     SchemaTooNewError,
     ThreadkeepError,
 )
-from threadkeep.ports.documents import CHECKPOINTS, PARTS, Document, Fetched, Find, Is, Page
+from threadkeep.ports.documents import PARTS, Document
 
 TOGETHER = 64  # elements made at a time: more do not fit the processor's cache
 
-Documents = dict[bytes, Kept]
-
 _MANIFEST, _FIELD = bytes((bodies.MANIFEST,)), bytes((bodies.FIELD,))
-_SKETCHED = TYPES.index("msgpack")  # flag of plains that a sketch may be made of: msgpack values
+_TABLED = bytes((bodies.TABLED,))
+# The flag of plains that a sketch may be made of.
+_SKETCHED = bodies.flag(bodies.VALUE, TYPES.index("msgpack"))
 _SEND = bodies.flag(bodies.SEND)
 _SHARED = (dict, list, set, bytearray)  # of these each reader gets one of its own
-
-
-def gather(
-    thread_id: str, refs: Iterable[bytes], found: Documents, known: Known
-) -> Steps[set[bytes]]:
-    """Read documents and all that they name, however deep, into ``found``.
-
-    Args:
-        thread_id: Their thread.
-        refs: Their addresses.
-        found: Documents already read; gets the others.
-        known: Asked first.
-
-    Returns:
-        The addresses of those that came from the store: nobody has checked them yet.
-
-    Raises:
-        CorruptionError: A document is missing.
-    """
-    fresh: set[bytes] = set()
-    walked: set[bytes] = set()
-    walk: Collection[bytes] = list(refs)
-    outside: dict[bytes, None] = {}
-    while walk or outside:
-        if not walk:
-            # All nodes come with the first answer: nothing that is named after it names more.
-            read_now = yield from fetch(thread_id, outside, nodes=not fresh)
-            found |= read_now
-            fresh |= read_now.keys()
-            walk, outside = outside, {}
-        missing = _descend(walk, found, walked)
-        walk = known.documents(thread_id, missing)
-        found |= walk
-        outside |= {ref: None for ref in missing if ref not in walk}
-    return fresh
-
-
-def _descend(refs: Iterable[bytes], found: Documents, walked: set[bytes]) -> list[bytes]:
-    """Follow addresses through the documents found; name those that are not."""
-    missing: dict[bytes, None] = {}
-    stack = list(refs)
-    for ref in stack:  # grows while it is walked
-        if ref in walked:
-            continue
-        document = found.get(ref)
-        if document is None:
-            missing[ref] = None
-        else:
-            walked.add(ref)
-            stack += refs_of(document)
-    return list(missing)
-
-
-def fetch(
-    thread_id: str, refs: Collection[bytes], *, nodes: bool = True
-) -> Steps[dict[bytes, Document]]:
-    """Read documents, and the nodes under them where wanted.
-
-    Raises:
-        MissingDocumentError: One of ``refs`` is missing.
-    """
-    found: dict[bytes, Document] = {}
-    remaining = refs
-    while remaining:
-        fetched: Fetched = yield Fetch(thread_id, [*remaining], nodes=nodes)
-        found |= fetched.documents
-        remaining = fetched.remaining
-    if not all(map(found.__contains__, refs)):
-        lost = next(ref for ref in refs if ref not in found)
-        raise MissingDocumentError(thread_id, lost, found)
-    return found
-
-
-def still_stored(checkpoints: Sequence[Document]) -> Steps[list[Document]]:
-    """Tell which checkpoints are stored as they were read.
-
-    What a checkpoint names may be gone because the checkpoint is: that is no damage.
-    """
-    kept = []
-    for document in checkpoints:
-        namespace, checkpoint_id = document.key
-        page: Page = yield Find(
-            CHECKPOINTS,
-            document.thread_id,
-            [Is("checkpoint_ns", namespace), Is("checkpoint_id", checkpoint_id)],
-            limit=1,
-        )
-        if [*page.documents] == [document]:
-            kept.append(document)
-    return kept
 
 
 @contextmanager
@@ -197,6 +107,7 @@ class Reader:
 
     Attributes:
         kept: Documents that were checked, to be kept for further reads.
+        kept_bytes: What they occupy.
     """
 
     def __init__(
@@ -205,6 +116,7 @@ class Reader:
         self.documents = documents
         self.codec = codec
         self.kept: Documents = {}
+        self.kept_bytes = 0
         self._fresh = set(fresh)
         self._share = share
         self._shared: dict[Mark, Any] = {}
@@ -267,7 +179,7 @@ class Reader:
             for values, sources in self._batches(marks):
                 made += values
                 taken += [
-                    source[0] if type(source) is tuple else take(value)
+                    source if type(source) is tuple else take(value)
                     for value, source in zip(values, sources, strict=True)
                 ]
         except _DamagedError as error:
@@ -350,6 +262,13 @@ class Reader:
                 return self._sketching.compose(sketches), sources
             except ValueError:
                 pass  # one of them is told below
+        elif self._sketching is not None and not sketches:
+            plains = [source.plain for source in sources]  # type: ignore[union-attr]
+            if all(plain[:1] == _SKETCHED for plain in plains):
+                try:
+                    return self._sketching.load(plains, 1), sources
+                except ValueError:
+                    pass
         made = [self._alone(mark, each) for mark, each in zip(marks, sources, strict=True)]
         return [value for value, _ in made], [each for _, each in made]
 
@@ -360,7 +279,7 @@ class Reader:
             try:
                 return self._sketching.compose([source])[0], source
             except ValueError:
-                plain = bytes((_SKETCHED,)) + self._sketching.payload(source)
+                plain = _SKETCHED + self._sketching.payload(source)
                 source = self._keep(mark, Held((), plain))
         try:
             if source.plain[:1] == _SEND:
@@ -374,20 +293,74 @@ class Reader:
 
     def _sources(self, marks: Sequence[Mark]) -> list[Source]:
         """Find what values are made of."""
-        documents, sketching = self.documents, self._sketching
-        sources: list[Source] = []
-        for mark in marks:
-            if isinstance(mark, Inline):
-                sources.append(Held((), mark.plain))
-                continue
-            found = documents.get(mark)
-            if type(found) is not tuple and type(found) is not Held:
-                try:
-                    found = self._unpack(mark, self._document(mark), sketching)
-                except (CorruptionError, SchemaTooNewError) as error:
-                    raise _DamagedError(mark, error) from error
-            sources.append(found)
+        find = self.documents.get
+        sources: list[Any] = [
+            find(mark) if type(mark) is bytes else Held((), mark.plain)  # type: ignore[union-attr]
+            for mark in marks
+        ]
+        self._unpack_together(marks, sources)
+        for at, source in enumerate(sources):
+            if type(source) is not tuple and type(source) is not Held:
+                sources[at] = self._source(marks[at])
         return sources
+
+    def _source(self, mark: Any) -> Source:
+        """Find what one value is made of; it may have been unpacked since, for another mark."""
+        try:
+            found = self._document(mark)
+            if isinstance(found, Document):
+                return self._unpack(mark, found, self._sketching)
+        except (CorruptionError, SchemaTooNewError) as error:
+            raise _DamagedError(mark, error) from error
+        return found
+
+    def _unpack_together(self, marks: Sequence[Mark], sources: list[Any]) -> None:
+        """Unpack what most elements are, all in one go; the others are left as they are.
+
+        Where one is damaged, all are left: it is told when they are unpacked one by one.
+        """
+        places = [
+            at
+            for at, each in enumerate(sources)
+            if type(each) is Document
+            and each.body[:1] == _TABLED
+            and not each.refs
+            and each.collection != PARTS
+        ]
+        if not places:
+            return
+        refs: list[Any] = [marks[at] for at in places]
+        try:
+            plains = bodies.unseal_all([sources[at].body for at in places])
+        except CorruptionError:
+            return
+        fresh = self._fresh
+        if all(map(fresh.__contains__, refs)):
+            right = self.codec.are_addresses(refs, plains)
+        else:
+            right = all(
+                ref not in fresh or self.codec.is_address(ref, plain)
+                for ref, plain in zip(refs, plains, strict=True)
+            )
+        if not right or max(map(len, plains)) > KEPT_BYTES:
+            return
+        self.kept_bytes += sum(map(len, plains)) + OVERHEAD_BYTES * len(plains)
+        made = self._sketches(plains)
+        for at, ref, plain, source in zip(places, refs, plains, made, strict=True):
+            sources[at] = self.documents[ref] = self.kept[ref] = source or Held((), plain)
+
+    def _sketches(self, plains: list[bytes]) -> Sequence[Source | None]:
+        """Look at plains; none where the serializer makes no sketch."""
+        nothing = [None] * len(plains)
+        if self._sketching is None:
+            return nothing
+        made = self._sketching.sketch(plains, 1)
+        if {plain[:1] for plain in plains} == {_SKETCHED}:
+            return made
+        return [
+            each if plain[:1] == _SKETCHED else None
+            for plain, each in zip(plains, made, strict=True)
+        ]
 
     def _unpack(self, ref: bytes, document: Any, sketching: SketchingSerde | None) -> Source:
         """Unpack a document, and check it where that is still to be done."""
@@ -401,12 +374,12 @@ class Reader:
         if ref in self._fresh:
             self._check(ref, plain, refs)
         source: Source | None = None
-        if sketching is not None and plain[0] == _SKETCHED:
-            source = sketching.sketch(plain[1:])
+        if sketching is not None and plain[:1] == _SKETCHED:
+            (source,) = sketching.sketch([plain], 1)
         if source is None:
             source = Held(refs, plain)
         if len(plain) <= KEPT_BYTES and document.collection != PARTS:
-            self.documents[ref] = self.kept[ref] = source
+            self._shelve(ref, source)
         return source
 
     def _unpack_large(self, ref: bytes, parts: tuple[bytes, ...]) -> Held:
@@ -423,8 +396,14 @@ class Reader:
 
     def _keep(self, mark: Mark, held: Held) -> Held:
         if isinstance(mark, bytes):
-            self.documents[mark] = self.kept[mark] = held
+            self._shelve(mark, held)
         return held
+
+    def _shelve(self, ref: bytes, source: Source) -> None:
+        """Take what a document was found to be in its place, and keep it."""
+        old = self.kept.get(ref)
+        self.kept_bytes += size_of(source) - (0 if old is None else size_of(old))
+        self.documents[ref] = self.kept[ref] = source
 
     def _document(self, ref: bytes) -> Kept:
         try:

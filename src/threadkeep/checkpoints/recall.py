@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from threadkeep.checkpoints.codec import Codec
 from threadkeep.checkpoints.dicts import TableMemory
 from threadkeep.checkpoints.entries import Entry, Keyed, Table, Tree
+from threadkeep.checkpoints.gathering import fetch, still_stored
 from threadkeep.checkpoints.known import Place, Record
-from threadkeep.checkpoints.reading import Reader, fetch, naming, still_stored
+from threadkeep.checkpoints.reading import Reader, naming
 from threadkeep.checkpoints.rows import Row, read_row
 from threadkeep.checkpoints.steps import Steps
 from threadkeep.checkpoints.sums import unseal_row

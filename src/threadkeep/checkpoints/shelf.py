@@ -13,13 +13,13 @@ from threadkeep.checkpoints.lists import Listing
 from threadkeep.ports.documents import PART_BYTES, PARTS, Document
 
 KEPT_BYTES = PART_BYTES  # a larger plain is not kept: it would push many others out
-_OVERHEAD_BYTES = 200  # of the objects around the bytes
+OVERHEAD_BYTES = 200  # of the objects around the bytes
 _MARK_BYTES = 8
 
 
 # A value that a serializer makes many of at once: what ``prints.take`` takes of it, and what else
 # the serializer needs. A plain tuple: a long conversation is thousands of these.
-Sketch = tuple[tuple[str | None, bytes], Any]
+Sketch = tuple[str | None, bytes, Any]
 
 
 class SketchingSerde(Protocol):
@@ -32,12 +32,29 @@ class SketchingSerde(Protocol):
     @property
     def sketches(self) -> bool: ...  # noqa: D102
 
-    def sketch(self, payload: bytes) -> Sketch | None:
-        """Look at what ``dumps_typed`` made as ``msgpack``; ``None`` where it is none of these."""
+    def sketch(self, stored: Sequence[bytes], start: int) -> list[Sketch | None]:
+        """Look at what ``dumps_typed`` made as ``msgpack``; ``None`` where one is none of these.
+
+        Args:
+            stored: Bytes, each ending with what it made of one value.
+            start: Where in each of them that begins.
+        """
         ...
 
     def compose(self, sketches: Sequence[Sketch]) -> list[Any]:
         """Make values of sketches, what ``loads_typed`` would make.
+
+        Raises:
+            ValueError: Not all of them can be made so.
+        """
+        ...
+
+    def load(self, stored: Sequence[bytes], start: int) -> list[Any]:
+        """Make values of what ``dumps_typed`` made as ``msgpack``, what ``loads_typed`` would make.
+
+        Args:
+            stored: See ``sketch``.
+            start: See ``sketch``.
 
         Raises:
             ValueError: Not all of them can be made so.
@@ -77,15 +94,34 @@ def refs_of(kept: Kept) -> tuple[bytes, ...]:
     return () if type(kept) is tuple else kept.refs  # type: ignore[union-attr]
 
 
-def _size(kept: Kept) -> int:
+def size_of(kept: Kept) -> int:
     """Say what one occupies, roughly."""
     if isinstance(kept, tuple):
-        text, rest = kept[0]
-        return _OVERHEAD_BYTES + len(rest) + len(text or "")
+        text, rest, _ = kept
+        return OVERHEAD_BYTES + len(rest) + len(text or "")
     if isinstance(kept, Document):
-        return _OVERHEAD_BYTES + len(kept.body)
+        return OVERHEAD_BYTES + len(kept.body)
     marks = 0 if kept.listing is None else len(kept.listing.marks)
-    return _OVERHEAD_BYTES + len(kept.plain) + _MARK_BYTES * marks
+    return OVERHEAD_BYTES + len(kept.plain) + _MARK_BYTES * marks
+
+
+class _Own:
+    """What is kept of one thread; one that goes takes the mean size with it.
+
+    A look at each to know its own size would cost as much as to read it.
+    """
+
+    __slots__ = ("documents", "size_bytes")
+
+    def __init__(self) -> None:
+        self.documents: dict[bytes, Kept] = {}
+        self.size_bytes = 0
+
+    def leave(self, count: int) -> int:
+        """Take out so many of those that are there; answers their size."""
+        size = self.size_bytes * count // len(self.documents) if self.documents else 0
+        self.size_bytes -= size
+        return size
 
 
 class Shelf:
@@ -97,7 +133,7 @@ class Shelf:
 
     def __init__(self, capacity_bytes: int) -> None:
         self._capacity = capacity_bytes
-        self._threads: OrderedDict[str, dict[bytes, Kept]] = OrderedDict()
+        self._threads: OrderedDict[str, _Own] = OrderedDict()
         self._bytes = 0
 
     def find(self, thread_id: str, refs: Iterable[bytes]) -> dict[bytes, Kept]:
@@ -106,20 +142,25 @@ class Shelf:
         if own is None:
             return {}
         self._threads.move_to_end(thread_id)
-        return {ref: own[ref] for ref in refs if ref in own}
+        documents = own.documents
+        return {ref: documents[ref] for ref in refs if ref in documents}
 
-    def keep(self, thread_id: str, found: Mapping[bytes, Kept]) -> None:
-        """Take in documents; what was read replaces what was written."""
-        own = self._threads.setdefault(thread_id, {})
+    def keep(self, thread_id: str, found: Mapping[bytes, Kept], size_bytes: int) -> None:
+        """Take in documents that were read; they replace what was written.
+
+        Args:
+            thread_id: Their thread.
+            found: The documents.
+            size_bytes: What all of them occupy; see ``size_of``.
+        """
+        own = self._threads.setdefault(thread_id, _Own())
         self._threads.move_to_end(thread_id)
-        for ref, kept in found.items():
-            old = own.get(ref)
-            if old is not None:
-                if isinstance(kept, Document):
-                    continue
-                self._bytes -= _size(old)
-            own[ref] = kept
-            self._bytes += _size(kept)
+        if not own.documents.keys().isdisjoint(found):
+            again = sum(map(own.documents.__contains__, found))
+            self._bytes -= own.leave(again)
+        own.documents.update(found)
+        own.size_bytes += size_bytes
+        self._bytes += size_bytes
         while self._bytes > self._capacity:
             self._drop_oldest()
 
@@ -130,16 +171,22 @@ class Shelf:
             ref = document.key[0]
             if isinstance(ref, bytes) and document.collection != PARTS:
                 by_thread.setdefault(document.thread_id, {})[ref] = document
-        for thread_id, found in by_thread.items():
-            self.keep(thread_id, found)
+        for thread_id, written in by_thread.items():
+            own = self._threads.get(thread_id)
+            known = {} if own is None else own.documents
+            new = {ref: document for ref, document in written.items() if ref not in known}
+            self.keep(thread_id, new, sum(map(size_of, new.values())))
 
     def forget(self, thread_id: str) -> None:
         """Drop all of one thread."""
-        self._bytes -= sum(map(_size, self._threads.pop(thread_id, {}).values()))
+        own = self._threads.pop(thread_id, None)
+        self._bytes -= 0 if own is None else own.size_bytes
 
     def _drop_oldest(self) -> None:
         thread_id, own = next(iter(self._threads.items()))
-        if own:
-            self._bytes -= _size(own.pop(next(iter(own))))
-        if not own:
+        if own.documents:
+            self._bytes -= own.leave(1)
+            del own.documents[next(iter(own.documents))]
+        if not own.documents:
+            self._bytes -= own.size_bytes
             del self._threads[thread_id]

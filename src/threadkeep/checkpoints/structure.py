@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from threadkeep.checkpoints.codec import Codec
+from threadkeep.checkpoints.gathering import fetch
 from threadkeep.checkpoints.metadata import DELTA_COUNTERS
-from threadkeep.checkpoints.reading import Reader, fetch
+from threadkeep.checkpoints.reading import Reader
 from threadkeep.checkpoints.recall import row_of
 from threadkeep.checkpoints.rows import Row
 from threadkeep.checkpoints.steps import Steps

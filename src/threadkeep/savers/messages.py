@@ -42,7 +42,7 @@ _set_fields, _set_names, _set_extra, _set_private = (
 class _Form:
     """What the messages of one class have in common."""
 
-    __slots__ = ("cls", "head", "names", "prefix", "set_names")
+    __slots__ = ("cls", "head", "head_len", "names", "prefix", "prefix_len", "set_names")
 
     def __init__(self, cls: type[BaseModel]) -> None:
         self.cls = cls
@@ -51,6 +51,7 @@ class _Form:
         self.head = bytes((0x80 | len(self.names),)) + ormsgpack.packb(_CONTENT)
         named = ormsgpack.packb(cls.__module__) + ormsgpack.packb(cls.__name__)
         self.prefix = bytes((_PYDANTIC, 0x94)) + named + self.head
+        self.head_len, self.prefix_len = len(self.head), len(self.prefix)
 
 
 # By the first byte of the module's name, which is its length.
@@ -61,26 +62,31 @@ _FORMS = {
 }
 
 
-def sketch(payload: bytes) -> Sketch | None:
-    """Look at a serialized value; ``None`` where it is no message of a stock class."""
+def sketch(stored: bytes, start: int = 0) -> Sketch | None:
+    """Look at a serialized value; ``None`` where it is no message of a stock class.
+
+    Args:
+        stored: What ends with the value.
+        start: Where in it the value begins.
+    """
     try:
-        start = _STARTS[payload[0]]
-        form = _FORMS[payload[start + 2]]
-        if not payload.startswith(form.prefix, start) or not payload.endswith(_SUFFIX):
+        start += _STARTS[stored[start]]
+        form = _FORMS[stored[start + 2]]
+        if not stored.startswith(form.prefix, start) or not stored.endswith(_SUFFIX):
             return None
-        at = start + len(form.prefix)
-        length = 0
-        if payload[at] in _LENGTHS:
-            begin = at + 1 + _LENGTHS[payload[at]]
-            length = int.from_bytes(payload[at + 1 : begin], "big")
-        if length > TEXT_LEN:
-            end = begin + length
-            text = payload[begin:end].decode()
-            if len(text) > TEXT_LEN:
-                return (text, form.head + b"\xc0" + payload[end:-_SUFFIX_LEN]), form
+        at = start + form.prefix_len
+        wide = _LENGTHS.get(stored[at])
+        if wide is not None:
+            begin = at + 1 + wide
+            length = int.from_bytes(stored[at + 1 : begin], "big")
+            if length > TEXT_LEN:
+                end = begin + length
+                text = stored[begin:end].decode()
+                if len(text) > TEXT_LEN:
+                    return text, form.head + b"\xc0" + stored[end:-_SUFFIX_LEN], form
     except (LookupError, UnicodeDecodeError):
         return None
-    return (None, payload[at - len(form.head) : -_SUFFIX_LEN]), form
+    return None, stored[at - form.head_len : -_SUFFIX_LEN], form
 
 
 def compose(sketches: Sequence[Sketch]) -> list[Any]:
@@ -89,11 +95,11 @@ def compose(sketches: Sequence[Sketch]) -> list[Any]:
     Raises:
         ValueError: One holds an object, or other fields than its class declares.
     """
-    packed = [rest for (_, rest), _ in sketches]
-    array = b"\xdd" + struct.pack(">I", len(packed))
-    all_fields = ormsgpack.unpackb(array + b"".join(packed), ext_hook=_refuse)
+    array = b"\xdd" + struct.pack(">I", len(sketches))
+    packed = b"".join([array, *[rest for _, rest, _ in sketches]])
+    all_fields = ormsgpack.unpackb(packed, ext_hook=_refuse)
     made = []
-    for ((text, _), form), fields in zip(sketches, all_fields, strict=True):
+    for (text, _, form), fields in zip(sketches, all_fields, strict=True):
         if type(fields) is not dict or [*fields] != form.names:
             raise ValueError("a message with other fields than its class declares")
         if text is not None:
@@ -109,10 +115,10 @@ def compose(sketches: Sequence[Sketch]) -> list[Any]:
 
 def payload(sketch: Sketch) -> bytes:
     """Give back what a sketch was made of."""
-    (text, rest), form = sketch
+    text, rest, form = sketch
     if text is not None:
-        rest = form.head + ormsgpack.packb(text) + rest[len(form.head) + 1 :]
-    inner = form.prefix[1 : -len(form.head)] + rest + _SUFFIX
+        rest = form.head + ormsgpack.packb(text) + rest[form.head_len + 1 :]
+    inner = form.prefix[1 : -form.head_len] + rest + _SUFFIX
     return ormsgpack.packb(ormsgpack.Ext(_PYDANTIC, inner))
 
 

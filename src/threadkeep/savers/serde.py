@@ -18,7 +18,7 @@ from threadkeep.checkpoints.shelf import Sketch
 from threadkeep.errors import CorruptionError
 from threadkeep.savers import messages
 from threadkeep.savers.typed.classes import Allowed, Classes
-from threadkeep.savers.typed.decoding import decode
+from threadkeep.savers.typed.decoding import decode, decode_all
 from threadkeep.savers.typed.encoding import encode
 from threadkeep.savers.typed.langgraphs import json_value
 
@@ -107,13 +107,17 @@ class SafeSerializer(JsonPlusSerializer):
         """Say yes, except for a subclass that reads in its own way."""
         return type(self).loads_typed is SafeSerializer.loads_typed
 
-    def sketch(self, payload: bytes) -> Sketch | None:
+    def sketch(self, stored: Sequence[bytes], start: int) -> list[Sketch | None]:
         """See ``SketchingSerde.sketch``."""
-        return messages.sketch(payload)
+        return [messages.sketch(each, start) for each in stored]
 
     def compose(self, sketches: Sequence[Sketch]) -> list[Any]:
         """See ``SketchingSerde.compose``."""
         return messages.compose(sketches)
+
+    def load(self, stored: Sequence[bytes], start: int) -> list[Any]:
+        """See ``SketchingSerde.load``."""
+        return decode_all(stored, start)
 
     def payload(self, sketch: Sketch) -> bytes:
         """See ``SketchingSerde.payload``."""

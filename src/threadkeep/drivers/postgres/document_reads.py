@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from threadkeep.drivers.postgres.document_conditions import Conditions
 from threadkeep.drivers.postgres.document_rows import COLLECTION_OF, KIND_OF, pack_scope
 from threadkeep.drivers.postgres.queries import Query, Row, Unit
-from threadkeep.drivers.sql.addressed import addressed_document
+from threadkeep.drivers.sql.addressed import addressed_document, addressed_documents
 from threadkeep.drivers.sql.keyed import LIES_WITH, keyed_document
 from threadkeep.drivers.sql.packing import unpack_text
 from threadkeep.ports.documents import (
@@ -104,11 +104,8 @@ def fetch(
         return Fetched({})
     given = {**pack_scope(scope, thread_id), "refs": asked, "budget": READ_BYTES}
     rows = yield Query(statements["fetch_nodes" if nodes else "fetch_documents"], given)
-    found = {
-        ref: addressed_document(COLLECTION_OF[kind], thread_id, ref, metadata, inner, body)
-        for _, fits, ref, kind, metadata, inner, body in rows
-        if fits
-    }
+    fitting = (row[2:] for row in rows if row[1])
+    found, _ = addressed_documents(thread_id, COLLECTION_OF, fitting)
     unread = [row for row in rows if not row[1]]
     if nodes:
         return Fetched(found, [row[2] for row in unread])

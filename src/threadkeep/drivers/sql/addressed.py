@@ -1,12 +1,13 @@
 """Addressed documents made of what a SQL driver read: a long conversation is thousands of them."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
 from threadkeep.drivers.sql.damage import UNREADABLE, check_body, damaged_row
 from threadkeep.drivers.sql.packing import unpack_refs, unpack_text
-from threadkeep.ports.documents import BLOBS, Document, Scalar
+from threadkeep.ports.documents import BLOBS, REF_BYTES, Document, Scalar
 
 METADATA = "metadata"
 
@@ -51,3 +52,47 @@ def addressed_document(
         raise damaged_row(error, collection, thread_id, lambda: (ref,)) from error
     _fields(made, {METADATA: text} if collection == BLOBS else _NO_FIELDS)
     return made  # type: ignore[no-any-return]
+
+
+def addressed_documents(
+    thread_id: str,
+    collections: Mapping[int, str],
+    rows: Iterable[tuple[Any, ...]],
+    budget_bytes: float = math.inf,
+) -> tuple[dict[bytes, Document], bytes | None]:
+    """Make addressed documents of rows: address, kind, metadata, addresses named and body.
+
+    Args:
+        thread_id: Their thread.
+        collections: What the kinds are called.
+        rows: The rows.
+        budget_bytes: Where the documents come to more, the others are left out; one is made always.
+
+    Returns:
+        The documents by address, and the address of the first one left out.
+
+    Raises:
+        DamagedRowError: One of them is damaged.
+    """
+    found: dict[bytes, Document] = {}
+    left = budget_bytes
+    for ref, kind, metadata, refs, body in rows:
+        collection = collections[kind]
+        made: Any
+        if refs is None and metadata is None and type(body) is bytes:
+            # As ``addressed_document`` does: calling it would take as long again.
+            made = _new(Document)
+            _thread(made, thread_id)
+            _collection(made, collection)
+            _key(made, (ref,))
+            _body(made, body)
+            _refs(made, ())
+            _fields(made, _NO_METADATA if collection == BLOBS else _NO_FIELDS)
+            left -= REF_BYTES + len(body)
+        else:
+            made = addressed_document(collection, thread_id, ref, metadata, refs, body)
+            left -= REF_BYTES + len(metadata or b"") + len(refs or b"") + len(body)
+        if left < 0 and found:
+            return found, ref
+        found[ref] = made
+    return found, None

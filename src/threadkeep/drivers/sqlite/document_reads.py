@@ -6,7 +6,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from threadkeep.drivers.sql.addressed import addressed_document
+from threadkeep.drivers.sql.addressed import addressed_document, addressed_documents
 from threadkeep.drivers.sql.keyed import LIES_WITH, keyed_document
 from threadkeep.drivers.sql.packing import pack_refs, unpack_text
 from threadkeep.drivers.sqlite.document_conditions import Conditions
@@ -131,17 +131,10 @@ def fetch(
     rows = session.rows(
         "fetch_nodes" if nodes else "fetch_documents", {**names, "refs": pack_refs(asked)}
     )
-    found: dict[bytes, Document] = {}
-    total = 0
-    for ref, kind, metadata, inner, body in rows:
-        total += REF_BYTES + len(metadata or b"") + len(inner or b"") + len(body)
-        if found and total > READ_BYTES:
-            unread: bytes = ref
-            break
-        found[ref] = addressed_document(COLLECTION_OF[kind], thread_id, ref, metadata, inner, body)
-    else:
-        return Fetched(found)
+    found, unread = addressed_documents(thread_id, COLLECTION_OF, rows, READ_BYTES)
     rows.close()
+    if unread is None:
+        return Fetched(found)
     if not nodes:
         return Fetched(found, asked[asked.index(unread) :])
     remaining = [ref for ref in asked if ref not in found]

@@ -6,7 +6,8 @@ it names is imported or called. What is no value is a ``CorruptionError``; a val
 is not restored is an ``Unrestored``.
 """
 
-from collections.abc import Callable, Mapping
+import struct
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import ormsgpack
@@ -60,6 +61,27 @@ def decode(data: bytes, classes: Classes) -> Any:
         raise
     except Exception as error:
         raise CorruptionError(f"a stored value cannot be read: {error}") from error
+
+
+def decode_all(stored: Sequence[bytes], start: int) -> list[Any]:
+    """Decode many values by one call, if none of them holds an extension.
+
+    Args:
+        stored: What ends with the values.
+        start: Where in each of them its value begins.
+
+    Raises:
+        ValueError: One of them holds one, or is none.
+    """
+    array = b"\xdd" + struct.pack(">I", len(stored))
+    packed = b"".join([array, *[each[start:] for each in stored]])
+    made: list[Any] = ormsgpack.unpackb(packed, ext_hook=_refuse, option=codes.UNPACK)
+    return made
+
+
+def _refuse(code: int, _data: bytes) -> Any:
+    """Leave an extension to a decoder."""
+    raise ValueError(code)
 
 
 def _name(code: int, parts: Any) -> str:
