@@ -257,7 +257,8 @@ walk (node, start) AS (
     FROM walk w
     CROSS JOIN documents p ON p.rowid = w.node
     CROSS JOIN offsets o
-    CROSS JOIN documents d ON d.tid = p.tid AND d.ref = substr(p.refs, w.start + o.skip, 12)
+    CROSS JOIN documents d INDEXED BY document_nodes
+        ON d.tid = p.tid AND d.ref = substr(p.refs, w.start + o.skip, 12)
     WHERE length(p.refs) > w.start + o.skip AND d.refs IS NOT NULL
 )
 SELECT d.ref, d.kind,
@@ -277,7 +278,8 @@ WITH RECURSIVE slots (at) AS (
 SELECT d.ref
 FROM document_threads t
 CROSS JOIN slots s
-CROSS JOIN documents d ON d.tid = t.tid AND d.ref = substr(:refs, s.at, 12)
+CROSS JOIN documents d INDEXED BY document_nodes
+    ON d.tid = t.tid AND d.ref = substr(:refs, s.at, 12)
 WHERE t.namespace = :namespace AND t.agent_id = :agent_id AND t.thread_id = :thread_id
     AND d.refs IS NOT NULL;
 

@@ -77,16 +77,16 @@ class Session:
         """
         if self.file is not None:
             self.file.check()
-        self.script(f"BEGIN {mode}")
+        self._execute(f"BEGIN {mode}", (), what="BEGIN")
 
     def commit(self) -> None:
         """End the transaction."""
-        self.script("COMMIT")
+        self._execute("COMMIT", (), what="COMMIT")
 
     def rollback(self) -> None:
         """Undo the transaction, if one is open."""
         if self._connection.in_transaction:
-            self.script("ROLLBACK")
+            self._execute("ROLLBACK", (), what="ROLLBACK")
 
     def script(self, sql: str) -> list[Any]:
         """Run one statement given as text: for transactions, settings and migrations."""
@@ -202,7 +202,7 @@ def _translated(error: Exception, what: str) -> StorageError:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the low byte is the primary code
     if code in _UNAVAILABLE:
         return UnavailableError(f"sqlite: {what} gave up waiting for another process's lock")
-    if "no such table" in str(error):
+    if "no such table" in str(error) or "no such index" in str(error):
         return StorageError(f"sqlite: the file is not set up ({error}); call setup() first")
     return StorageError(f"sqlite: {what} failed: {error}")
 
