@@ -1,5 +1,6 @@
 """A deleted thread stays deleted, whatever was under way."""
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -184,3 +185,22 @@ async def test_a_run_that_makes_its_thread_makes_it_again_when_it_is_deleted_mea
         request = RunRequest("steps", "new", input={"log": []}, if_not_exists="create")
         assert (await site.runs.wait(request)).run.status == "success"
         assert resources.times == 0
+
+
+async def test_a_thread_whose_lifetime_is_over_may_keep_its_latest_state(
+    backend: Backend,
+) -> None:
+    async with deployed(
+        {"steps": made.steps(2)}, backend.resources, backend.saver, store_on(backend)
+    ) as site:
+        threads = service(site, site.resources.threads)
+        await site.resources.threads.create(NewThread("t", {}, ttl_minutes=0.001))
+        for _ in range(2):
+            await site.runs.wait(RunRequest("steps", thread_id="t", input={"log": []}))
+        await asyncio.sleep(0.1)
+        assert await threads.collect(10, strategy="keep_latest") == 1
+        at: Any = {"configurable": {"thread_id": "t"}}
+        assert len([kept async for kept in site.saver.alist(at)]) == 1
+        assert (await site.state("steps", "t")).values == {"log": [0, 1, 0, 1]}
+        kept = await site.thread("t")
+        assert (kept.status, kept.ttl_minutes) == ("idle", 0.001)
