@@ -355,9 +355,29 @@ def test_a_prune_gives_back_to_the_disk_what_it_frees(tmp_path: Path) -> None:
         store.insert(SCOPE, Batch([item(number, body), checkpoint(number, refs=refs)]))
     gone = [("", checkpoint_id(number)) for number in range(1, 8)]
     assert store.prune(SCOPE, "thread-1", Pruning(gone)).documents == 7
+    assert sum(file.stat().st_size for file in tmp_path.iterdir()) < 2_000_000
     assert store.fetch(SCOPE, "thread-1", [address(8)]).documents
     store.close()
     assert path.stat().st_size < 2_000_000
+
+
+def test_a_prune_does_not_wait_for_a_reader_that_holds_the_log(tmp_path: Path) -> None:
+    store = opened(tmp_path / "d.db")
+    store.setup()
+    for number in (1, 2, 3):
+        refs = [address(number)]
+        body = bytes([number]) * 1_000_000
+        store.insert(SCOPE, Batch([item(number, body), checkpoint(number, refs=refs)]))
+    reader = sqlite3.connect(tmp_path / "d.db", isolation_level=None)
+    reader.execute("BEGIN")
+    assert reader.execute("SELECT count(*) FROM documents").fetchone() == (3,)
+    before = time.monotonic()
+    assert store.prune(SCOPE, "thread-1", Pruning([("", checkpoint_id(1))])).documents == 1
+    assert time.monotonic() - before < 5, "it takes milliseconds; a lock is waited for 10 s"
+    reader.close()
+    assert store.prune(SCOPE, "thread-1", Pruning([("", checkpoint_id(2))])).documents == 1
+    assert sum(file.stat().st_size for file in tmp_path.iterdir()) < 2_000_000
+    store.close()
 
 
 def test_what_a_reader_kept_in_the_log_is_gone_after_the_reader_and_a_write(

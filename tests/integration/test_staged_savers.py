@@ -12,6 +12,7 @@ from langchain_core.messages import HumanMessage
 
 from benchmarks import chat
 from threadkeep import DocumentCheckpointSaver
+from threadkeep.checkpoints.writes import NULL_TASK
 from threadkeep.drivers.sqlite.address import Address
 from threadkeep.drivers.sqlite.database import SqliteDatabase
 from threadkeep.drivers.sqlite.documents import AsyncSqliteDocumentStore, SqliteDocumentStore
@@ -39,17 +40,19 @@ async def test_a_run_on_a_staged_saver_is_there_after_the_flush(tmp_path: Path) 
     assert seen.checkpoint["id"] == found.checkpoint["id"]
 
 
-async def test_staged_writes_of_one_task_add_up(tmp_path: Path) -> None:
+async def test_staged_writes_of_one_task_are_those_of_its_first_attempt(tmp_path: Path) -> None:
     async with DocumentCheckpointSaver.from_url(f"sqlite:///{tmp_path}/s.db") as saver:
         staged = saver.staged()
         made = checkpoint({"m": [1]}, {"m": 1})
         at = await staged.aput(config("t"), made, {"source": "loop"}, {"m": 1})
-        await staged.aput_writes(at, [("m", "first")], "task")
-        await staged.aput_writes(at, [("m", "other"), ("m", "more")], "task")
+        for task in ("task", NULL_TASK):
+            await staged.aput_writes(at, [("m", "first")], task)
+            await staged.aput_writes(at, [("m", "other"), ("m", "more")], task)
         await staged.flush()
         found = await saver.aget_tuple(at)
     assert found is not None
-    assert [value for _, _, value in found.pending_writes or ()] == ["first", "more"]
+    written = [(task, value) for task, _, value in found.pending_writes or ()]
+    assert written == [(NULL_TASK, "first"), (NULL_TASK, "more"), ("task", "first")]
 
 
 async def test_a_flush_tells_of_a_thread_that_was_deleted_meanwhile(tmp_path: Path) -> None:

@@ -15,10 +15,16 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 import pytest
+from langgraph.graph import StateGraph
 
 from threadkeep import DocumentCheckpointSaver
 
 POSTGRES_URL = "THREADKEEP_TEST_POSTGRES_URL"
+# Their states are classes of the test functions, which a saver must be given; see decision 0013.
+OF_FUNCTIONS = (
+    "test_in_one_fan_out_state_graph_waiting_edge_custom_state_class_pydantic_input",
+    "test_stream_messages_dedupe_pydantic_subgraph_interrupt",
+)
 TALLY = "THREADKEEP_TEST_TALLY"  # a file that gets a byte for each of our savers that is opened
 
 
@@ -73,3 +79,18 @@ def pytest_load_initial_conftests() -> None:
     theirs._checkpointer_sqlite = _sqlite
     theirs._checkpointer_sqlite_aes = _postgres if POSTGRES_URL in os.environ else _memory
     theirs._checkpointer_sqlite_aio = _awaiting
+
+
+@pytest.fixture(autouse=True)
+def _classes_of_functions(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give a saver the classes of the graph where the test does not, as docs/python.md says."""
+    if request.node.originalname not in OF_FUNCTIONS:
+        return
+    compile_ = StateGraph.compile
+
+    def compiled(builder: Any, checkpointer: Any = None, **options: Any) -> Any:
+        if isinstance(checkpointer, DocumentCheckpointSaver):
+            checkpointer = checkpointer.for_graph(builder)
+        return compile_(builder, checkpointer, **options)
+
+    monkeypatch.setattr(StateGraph, "compile", compiled)

@@ -72,6 +72,11 @@ def stored_bytes(storage: str) -> int:
         )
 
 
+def file_bytes(storage: str) -> int:
+    """Say how much the files of a storage on SQLite take on the disk, its log among them."""
+    return sum(file.stat().st_size for file in _FOLDER.glob(f"{storage}.db*"))
+
+
 def raw_bytes(storage: str) -> bytes:
     """Give every byte a storage holds, and every body once more as it was before compression."""
     held: list[bytes] = [file.read_bytes() for file in _FOLDER.glob(f"{storage}.db*")]

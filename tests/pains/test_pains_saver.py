@@ -344,11 +344,12 @@ def test_p25_prune_keeps_the_head_and_frees_the_rest(storage: Storage) -> None:
     for turn in range(8):
         graph.invoke({"messages": [HumanMessage(f"m{turn}" + "x" * 2000)]}, config("t"))
     wanted = graph.get_state(config("t")).values
-    before = storage.stored_bytes()
+    before, files_before = storage.stored_bytes(), saver_factories.file_bytes(storage.name)
     saver.prune(["t"])
     assert len(list(saver.list(config("t")))) == 1
     assert graph.get_state(config("t")).values == wanted
     assert storage.stored_bytes() < before / 2
+    assert saver_factories.file_bytes(storage.name) <= files_before / 2
     graph.invoke({"messages": [HumanMessage("next")]}, config("t"))
     assert len(graph.get_state(config("t")).values["messages"]) == 18
 

@@ -83,11 +83,16 @@ def addresses(key: bytes, plains: Iterable[bytes]) -> list[bytes]:
 
 def seal(plain: bytes) -> bytes:
     """Make the body of a plain, compressed where that pays."""
+    return b"".join(sealed(plain))
+
+
+def sealed(plain: bytes) -> tuple[bytes, bytes]:
+    """Make the body of a plain in two pieces, the second of which may be the plain itself."""
     if len(plain) >= COMPRESS_MIN_BYTES:
         packed = _compress(plain)
         if len(packed) + COMPRESS_GAIN_BYTES <= len(plain) <= most_bytes(packed):
-            return bytes((TABLED,)) + packed
-    return bytes((PLAIN,)) + plain
+            return bytes((TABLED,)), packed
+    return bytes((PLAIN,)), plain
 
 
 def unseal(body: bytes) -> bytes:

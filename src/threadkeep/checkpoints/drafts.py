@@ -142,17 +142,21 @@ class Draft:
     def _add(self, collection: str, plain: bytes, refs: tuple[bytes, ...] = ()) -> bytes:
         ref = self.codec.address(plain, refs)
         if not self._has(ref):
-            body = bodies.seal(plain)
-            if len(body) > self.codec.part_bytes:
-                refs, body = self._split(body), bytes((bodies.MANIFEST,))
+            form, packed = bodies.sealed(plain)
+            if len(packed) < self.codec.part_bytes:
+                body = form + packed
+            else:
+                refs, body = self._split(form, packed), bytes((bodies.MANIFEST,))
             self._new[collection][ref] = Document(self._thread_id, collection, (ref,), body, refs)
         return ref
 
-    def _split(self, body: bytes) -> tuple[bytes, ...]:
+    def _split(self, form: bytes, packed: bytes) -> tuple[bytes, ...]:
+        """Cut a body into parts; it may be large, so no whole copy of it is made."""
         refs = []
         room = self.codec.part_bytes - 2  # beside the format byte and the flag byte
-        for start in range(0, len(body), room):
-            plain = bodies.flag(bodies.PART) + body[start : start + room]
+        for start in range(-len(form), len(packed), room):
+            head = form if start < 0 else b""
+            plain = bodies.flag(bodies.PART) + head + packed[max(start, 0) : start + room]
             ref = self.codec.address(plain)
             refs.append(ref)
             if not self._has(ref):

@@ -1,8 +1,11 @@
 """Steps of ``put_writes``, and the pending writes of a checkpoint.
 
 One document holds a task's regular writes, one each of its special ones (error, interrupt...).
-The key field ``part`` is the first regular write's index, or the special's negative index. Regular
-writes are kept as first stored, index by index; special ones are replaced.
+The key field ``part`` is the first regular write's index, or the special's negative index.
+
+Special writes are replaced. A task's regular writes stay as first stored. What it writes again adds
+to them only where it repeats all of them, as the same attempt would; what another attempt wrote is
+not mixed in. The writes of the null task, which no node makes, add up index by index.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,6 +44,8 @@ SPECIAL: Mapping[str, int] = {
     "__interrupt__": -3,
     "__resume__": -4,
 }
+
+NULL_TASK = "00000000-0000-0000-0000-000000000000"  # its writes are input: ``Command``, resumes
 
 Writes = dict[int, tuple[str, Entry]]  # by index: channel and value
 
@@ -105,7 +110,7 @@ class _Written:
     Attributes:
         draft: Their documents.
         special: Those that are replaced.
-        regular: Those that are kept as first stored.
+        regular: The others, by their index.
         memories: How the regular ones are stored.
     """
 
@@ -139,7 +144,7 @@ def _store(request: PutWrites, written: _Written, known: Known, terms: Terms) ->
 
 
 def _add_missing(request: PutWrites, draft: Draft, regular: Writes, terms: Terms) -> Steps[bool]:
-    """Store the writes whose index the task has none at, with the documents they name."""
+    """Store the writes whose index the task has none at, unless they are another attempt's."""
     thread_id, namespace, checkpoint_id = request.place
     while True:
         page: Page = yield Find(
@@ -151,10 +156,11 @@ def _add_missing(request: PutWrites, draft: Draft, regular: Writes, terms: Terms
                 Is("task_id", request.task_id),
             ],
         )
-        found = [read_writes(document)[1] for document in page.documents]
-        stored = {index for writes in found for index in writes}
+        stored: Writes = {}
+        for document in page.documents:
+            stored = read_writes(document)[1] | stored  # the lowest part wins at each index
         missing = {index: write for index, write in regular.items() if index not in stored}
-        if not missing:
+        if not missing or (request.task_id != NULL_TASK and not _repeats(regular, stored)):
             return True
         part = _free_part([document.key[3] for document in page.documents], min(missing))
         document = _document(request, part, missing)
@@ -163,6 +169,11 @@ def _add_missing(request: PutWrites, draft: Draft, regular: Writes, terms: Terms
             return False
         if not done[-1].present:
             return True
+
+
+def _repeats(regular: Writes, stored: Writes) -> bool:
+    """Tell whether writes are those that are stored, and more."""
+    return all(regular.get(index) == write for index, write in stored.items() if index >= 0)
 
 
 def _free_part(taken: Sequence[Scalar], wanted: int) -> int:

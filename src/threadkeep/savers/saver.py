@@ -275,7 +275,8 @@ class DocumentCheckpointSaver(WholeThreads, Verifying):
     ) -> None:
         """Store a task's writes for a checkpoint, in one transaction.
 
-        Of regular writes the first stored at an index stays; special ones replace.
+        Special writes replace. A task's regular writes stay as first stored; what repeats them all
+        may add to them, and two attempts are not mixed. The null task's add up, index by index.
 
         Raises:
             NotFoundError: The thread was deleted after the checkpoint was made.

@@ -13,6 +13,7 @@ from langchain_core.messages import AnyMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
+from threadkeep.checkpoints.writes import NULL_TASK
 from threadkeep.errors import InvalidRequestError, NotFoundError, ValueNotStorableError
 from threadkeep.testing.saver_steps import (
     checkpoint,
@@ -226,11 +227,35 @@ class SaverSuite(ValueCases, CopyCases, PruneCases, DeltaCases, LeaseCases):
         pending = (await found(saver, at)).pending_writes
         assert [value for _, _, value in pending or ()] == ["n0", "b0", "b1", "a0"]
 
-    async def test_regular_writes_stay_as_first_stored_index_by_index(self, saver: Saver) -> None:
+    async def test_two_attempts_of_a_task_are_not_mixed(self, saver: Saver) -> None:
         at = await put(saver, {}, {})
-        await saver.aput_writes(at, [("__resume__", "r1"), ("c", "first")], "task")
-        await saver.aput_writes(at, [("c", "zero"), ("c", "other"), ("d", ["two"])], "task")
-        await saver.aput_writes(at, [("c", 0), ("c", 1), ("d", 2), ("e", "x" * 99)], "task")
+        await saver.aput_writes(at, [("__resume__", "r1"), ("c", "first"), ("d", "x" * 99)], "task")
+        other = [("c", "zero"), ("c", "other"), ("d", ["two"]), ("e", "y" * 99)]
+        await saver.aput_writes(at, other, "task")
+        await saver.aput_writes(at, [("__resume__", "r2"), *other], "task")
+        await saver.aput_writes(at, other, "another task")
+        pending = (await found(saver, at)).pending_writes or []
+        assert [(channel, value) for task, channel, value in pending if task == "task"] == [
+            ("__resume__", "r2"),
+            ("c", "first"),
+            ("d", "x" * 99),
+        ]
+        assert [(channel, value) for task, channel, value in pending if task != "task"] == other
+
+    async def test_a_task_that_repeats_its_writes_may_add_to_them(self, saver: Saver) -> None:
+        at = await put(saver, {}, {})
+        writes = [("__interrupt__", ["i"]), ("c", "first"), ("d", ["x" * 99, *conversation(3)])]
+        await saver.aput_writes(at, writes, "task")
+        await saver.aput_writes(at, [*writes, ("e", "y" * 99)], "task")
+        await saver.aput_writes(at, [*writes[:2], ("d", "other"), ("e", 1), ("f", 2)], "task")
+        pending = (await found(saver, at)).pending_writes or []
+        assert [(channel, value) for _, channel, value in pending] == [*writes, ("e", "y" * 99)]
+
+    async def test_writes_of_the_null_task_add_up_index_by_index(self, saver: Saver) -> None:
+        at = await put(saver, {}, {})
+        await saver.aput_writes(at, [("__resume__", "r1"), ("c", "first")], NULL_TASK)
+        await saver.aput_writes(at, [("c", "zero"), ("c", "other"), ("d", ["two"])], NULL_TASK)
+        await saver.aput_writes(at, [("c", 0), ("c", 1), ("d", 2), ("e", "x" * 99)], NULL_TASK)
         pending = (await found(saver, at)).pending_writes or []
         assert [(channel, value) for _, channel, value in pending] == [
             ("__resume__", "r1"),

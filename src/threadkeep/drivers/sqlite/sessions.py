@@ -44,6 +44,13 @@ class File:
                 "sqlite: the file was deleted, moved or replaced since it was opened; open it again"
             )
 
+    def log_bytes(self) -> int:
+        """Say how large its log is."""
+        try:
+            return os.stat(f"{self.path}-wal").st_size
+        except OSError:
+            return 0
+
     def _look(self) -> tuple[int, int] | None:
         try:
             found = os.stat(self.path)
@@ -57,6 +64,7 @@ class Session:
 
     Attributes:
         file: The file, once it is there.
+        has_given_back: Whether ``give_back`` was called since ``empty_log`` was.
     """
 
     def __init__(
@@ -66,6 +74,7 @@ class Session:
         file: File | None = None,
     ) -> None:
         self.file = file
+        self.has_given_back = False
         self._connection = connection
         self._statements = statements
 
@@ -149,10 +158,20 @@ class Session:
         return not busy
 
     def give_back(self, pages: int) -> None:
-        """Make the file smaller by at most so many free pages, where it was made for that."""
+        """Make the file smaller by at most so many free pages, where it was made for that.
+
+        On the disk it is smaller once the log was moved into it.
+        """
+        self.has_given_back = True
         ((free,),) = self.script("PRAGMA freelist_count")
         for _ in range(min(pages, free)):
             self.script("PRAGMA incremental_vacuum(1)")  # Python takes one step of it, one page
+
+    def empty_log(self, least_bytes: int) -> None:
+        """Move a log of at least so many bytes into the file, unless a reader holds it."""
+        self.has_given_back = False
+        if self.file is not None and self.file.log_bytes() >= least_bytes:
+            self.script("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def wait_for_locks(self, seconds: float) -> None:
         """Set how long a statement waits for what another connection holds."""

@@ -16,6 +16,7 @@ from threadkeep.drivers.sqlite.sessions import Session
 from threadkeep.errors import StorageError, UnavailableError
 
 SCRUB_SECONDS = 1.0  # how long an erasure waits for readers that hold the log
+LOG_BYTES = 256 * 1024  # a log from this on is moved into the file by a prune: some 5 ms, two syncs
 COMPACT_BYTES = 4 * 1024 * 1024  # files up to this are compacted by an erasure: about 20 ms per MiB
 
 
@@ -49,6 +50,8 @@ class Writer(JobQueue[Write]):
     def _commit(self, jobs: list[Job[Any]]) -> None:
         self._commit_together(jobs)
         self._scrub(jobs)
+        if self._session.has_given_back:
+            self._empty_log()
 
     def _end(self) -> None:
         self._scrub([])
@@ -106,5 +109,15 @@ class Writer(JobQueue[Write]):
             self._scrub_is_due = not self._session.scrub(COMPACT_BYTES)
         except StorageError:
             return  # what was erased is committed all the same
+        finally:
+            self._session.wait_for_locks(self._wait_seconds)
+
+    def _empty_log(self) -> None:
+        """Let the disk have what a prune gave back, unless a reader holds the log."""
+        try:
+            self._session.wait_for_locks(0)
+            self._session.empty_log(LOG_BYTES)
+        except StorageError:
+            return  # what was pruned is committed all the same
         finally:
             self._session.wait_for_locks(self._wait_seconds)
