@@ -85,7 +85,7 @@ QUICK = Plan(
     several=(2, 3),
     large=False,
     reads=2,
-    budget_seconds=200,
+    budget_seconds=900,
 )
 
 

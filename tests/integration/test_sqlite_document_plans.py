@@ -95,7 +95,7 @@ SEEKS = {
     ),
     "a thread's next writes": (
         Find(WRITES, "t", after=("t", (*KEY, "task", 0))),
-        "SEARCH d USING PRIMARY KEY (tid=? AND (ns,id,task,part)>(?,?,?,?))",
+        "SEARCH d USING PRIMARY KEY (tid=? AND (ns,id,task,part)>(?,?,?,?) AND ns<?)",
     ),
     "a thread's next items": (
         Find(ITEMS, "t", after=("t", (address(1),))),
@@ -103,7 +103,7 @@ SEEKS = {
     ),
     "all checkpoints of a scope": (
         Find(CHECKPOINTS),
-        "SEARCH d USING PRIMARY KEY (tid=?)",
+        "SEARCH d USING PRIMARY KEY (tid=? AND ns<?)",
     ),
     "an entry of a thread": (
         Find(BLOBS, "t", [HasEntry("metadata", "run_id", '"r"')]),
@@ -125,7 +125,7 @@ def test_an_index_finds_it_and_has_its_order(plans: Plans, find: Find, step: str
 
 def test_a_newest_page_over_namespaces_is_sorted_without_its_bodies(plans: Plans) -> None:
     steps = plans.of(Find(CHECKPOINTS, "t", newest_first=True))
-    assert "SEARCH d USING PRIMARY KEY (tid=?)" in steps
+    assert "SEARCH d USING PRIMARY KEY (tid=? AND ns<?)" in steps
     assert "USE TEMP B-TREE FOR ORDER BY" in steps
 
 

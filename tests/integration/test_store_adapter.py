@@ -296,7 +296,7 @@ async def test_our_own_repo_or_store_is_taken() -> None:
         (type("Repo", (), {"get": len, "apply": len})(), r"Repo without put\(\)"),
         (lambda: 1 / 0, "it failed to open: ZeroDivisionError"),
     ],
-    ids=str,
+    ids=["a number", "a class", "half a store", "half a repo", "a factory that fails"],
 )
 async def test_what_is_no_store_is_refused_at_start_up(brought: Any, words: str) -> None:
     with pytest.raises(ConfigError, match=words):

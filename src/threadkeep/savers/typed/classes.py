@@ -9,14 +9,55 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from langgraph.checkpoint.serde._msgpack import SAFE_MSGPACK_TYPES
-
 Allowed = frozenset[tuple[str, ...]] | Literal[True]
 
-LANGGRAPHS_OWN = SAFE_MSGPACK_TYPES | {
-    ("langchain_core.messages.base", "TextAccessor"),
-    ("langgraph.store.base", "SearchItem"),
-}
+# What LangGraph restores unasked. Its oldest supported release has no such list, so it stands here.
+LANGGRAPHS_OWN = frozenset(
+    {
+        ("builtins", "frozenset"),
+        ("builtins", "set"),
+        ("collections", "deque"),
+        *(("datetime", name) for name in ("date", "datetime", "time", "timedelta", "timezone")),
+        ("decimal", "Decimal"),
+        *(
+            ("ipaddress", f"IPv{version}{name}")
+            for version in (4, 6)
+            for name in ("Address", "Interface", "Network")
+        ),
+        ("langchain_core.documents.base", "Document"),
+        *(
+            (f"langchain_core.messages.{module}", f"{name}{suffix}")
+            for module, name in (
+                ("ai", "AIMessage"),
+                ("base", "BaseMessage"),
+                ("chat", "ChatMessage"),
+                ("function", "FunctionMessage"),
+                ("human", "HumanMessage"),
+                ("system", "SystemMessage"),
+                ("tool", "ToolMessage"),
+            )
+            for suffix in ("", "Chunk")
+        ),
+        ("langchain_core.messages.base", "TextAccessor"),
+        ("langchain_core.messages.modifier", "RemoveMessage"),
+        *(("langgraph.store.base", name) for name in ("GetOp", "Item", "SearchItem")),
+        *(
+            ("langgraph.types", name)
+            for name in (
+                *("Command", "Interrupt", "Overwrite", "PregelTask", "Send", "StateSnapshot"),
+                "TimeoutPolicy",
+            )
+        ),
+        *(
+            (module, name)
+            for module in ("pathlib", "pathlib._local")
+            for name in ("Path", "PosixPath", "WindowsPath")
+        ),
+        ("re", "compile"),
+        ("uuid", "UUID"),
+        ("zoneinfo", "ZoneInfo"),
+    }
+)
 # Subclasses of builtin types that graphs come by without having asked for them.
 SUBCLASSES = frozenset(
     (
