@@ -28,9 +28,9 @@ def body_of(response: httpx.Response) -> dict[str, Any]:
 
 REQUESTS: list[tuple[str, str, Any, int, str]] = [
     # method, path, body, status, code
-    ("GET", "/", None, 404, "not_found"),
+    ("GET", "/nothing", None, 404, "not_found"),
     ("GET", "/threads/x/y/z", None, 404, "not_found"),
-    ("POST", "/runs/crons", {}, 404, "not_found"),
+    ("POST", "/runs/crons", {}, 422, "invalid_field"),
     ("GET", "/docs", None, 404, "not_found"),
     ("GET", "/threads/", None, 404, "not_found"),
     ("PUT", "/threads", {}, 405, "method_not_allowed"),
@@ -71,7 +71,7 @@ REQUESTS: list[tuple[str, str, Any, int, str]] = [
     ("POST", "/runs/wait", {"assistant_id": UNKNOWN}, 404, "not_found"),
     ("POST", "/runs/wait", {}, 422, "invalid_field"),
     ("POST", "/runs/wait", [], 422, "invalid_field"),
-    ("POST", "/runs/wait", {"assistant_id": "echo", "webhook": "http://x"}, 422, "invalid_field"),
+    ("POST", "/runs/wait", {"assistant_id": "echo", "webhook": "ftp://x"}, 422, "invalid_request"),
     ("POST", "/runs/batch", {}, 422, "invalid_field"),
     ("POST", "/runs/batch", [{"assistant_id": "echo"}, {}], 422, "invalid_field"),
     ("POST", "/runs/cancel", {}, 422, "invalid_field"),
