@@ -133,7 +133,7 @@ def test_a_quick_run_measures_every_saver_at_every_point(
     settings = {line["saver"]: line["conditions"]["settings"] for line in lines}
     assert settings["PostgresSaver"] == "synchronous_commit on, fsync on"
     assert (settings["threadkeep"], settings["SqliteSaver"]) == ("normal", "full")
-    assert Lines(lines).value(12, "threadkeep on PostgreSQL", "prune_nothing_queries") == 1
+    assert Lines(lines).value(12, "threadkeep on PostgreSQL", "prune_nothing_queries") == 2
     assert str(tmp_path) not in out.read_text()
     assert "| 60   | get_tuple, fresh saver" in capsys.readouterr().out
 

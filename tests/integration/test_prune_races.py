@@ -211,14 +211,17 @@ def test_a_plan_beside_another_prune_is_made_anew(saver: DocumentCheckpointSaver
     assert len(list(saver.list(config()))) == 1
 
 
-def test_nothing_to_prune_is_found_out_by_one_request(saver: DocumentCheckpointSaver) -> None:
+def test_nothing_to_prune_is_found_out_by_one_request_a_schema(
+    saver: DocumentCheckpointSaver,
+) -> None:
     chain(saver, [3, 5, 7])
     for retention in (Retention(3), Retention(1, before=1)):
         steps = prune("t1", retention, saver._codec())
-        find = steps.send(None)
+        finds = [steps.send(None)]
+        finds.append(steps.send(perform(finds[0], saver._documents, saver._scope)))
         with pytest.raises(StopIteration):
-            steps.send(perform(find, saver._documents, saver._scope))
-        assert find.bodies is False  # type: ignore[union-attr]
+            steps.send(perform(finds[1], saver._documents, saver._scope))
+        assert [find.bodies for find in finds] == [False, False]  # type: ignore[union-attr]
 
 
 async def opened(path: Path) -> AsyncIterator[DocumentCheckpointSaver]:
