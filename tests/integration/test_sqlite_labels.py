@@ -157,6 +157,7 @@ def test_rows_of_a_file_of_before_are_labelled_and_counted(path: Path, tmp_path:
             "DROP TABLE resource_totals",
             "DROP INDEX runs_of_status",
             "DROP INDEX runs_of_assistant",
+            "DROP INDEX document_nodes",
             "DELETE FROM threadkeep_migrations WHERE number >= 6",
         ):
             connection.execute(sql)
