@@ -27,7 +27,7 @@ from threadkeep.background.sweepers import sweep
 from threadkeep.config.langgraph_json import read_project
 from threadkeep.config.settings import Settings
 from threadkeep.drivers.memory.resources import MemoryResourceStore
-from threadkeep.errors import ConfigError, NotSupportedError
+from threadkeep.errors import ConfigError
 from threadkeep.savers.saver import DocumentCheckpointSaver
 from threadkeep.server.entrance import Entrance
 from threadkeep.wiring import Plan, open_runtime
@@ -129,8 +129,8 @@ async def test_words_that_make_no_app_are_refused(tmp_path: Path) -> None:
         create_app()
     with pytest.raises(ConfigError, match="graphs="):
         create_app(graphs={"shout": GRAPH}, config=tmp_path / "langgraph.json")
-    with pytest.raises(NotSupportedError, match="auth"):
-        create_app(graphs={"shout": GRAPH}, auth=object())
+    with pytest.raises(ConfigError, match="auth"):
+        await create_app(graphs={"shout": GRAPH}, database="memory://", auth=object()).open()
     for size in (0, -1):
         with pytest.raises(ConfigError, match="MAX_PAGE_SIZE"):
             create_app(graphs={"shout": GRAPH}, max_page_size=size)
